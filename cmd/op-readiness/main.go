@@ -1,0 +1,19 @@
+// Command op-readiness answers whether a Kubernetes cluster is operationally
+// ready for Windows workloads, as KEP-2578 defines it.
+package main
+
+import (
+	"context"
+	"os"
+
+	"github.com/windows-op-readiness/windows-op-readiness/internal/cli"
+)
+
+func main() {
+	os.Exit(cli.Main(context.Background(), os.Args[1:], cli.Surroundings{
+		Environ: os.Environ(),
+		Stdin:   os.Stdin,
+		Stdout:  os.Stdout,
+		Stderr:  os.Stderr,
+	}))
+}

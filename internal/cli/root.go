@@ -1,0 +1,102 @@
+// Package cli is the command line of op-readiness: one file a verb, flags and
+// wiring only. What a command does lives in the packages below.
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/windows-op-readiness/windows-op-readiness/internal/verdict"
+)
+
+// Surroundings is everything of the outside world that a command may touch
+// without being told where it is by a flag.
+type Surroundings struct {
+	// Environ is the environment, as "KEY=value".
+	Environ []string
+	Stdin   io.Reader
+	// Stdout takes the result of a command, Stderr its narration.
+	Stdout, Stderr io.Writer
+}
+
+// Getenv returns the value of the environment variable key, or "".
+func (s *Surroundings) Getenv(key string) string {
+	for i := len(s.Environ) - 1; i >= 0; i-- {
+		if k, v, ok := strings.Cut(s.Environ[i], "="); ok && k == key {
+			return v
+		}
+	}
+	return ""
+}
+
+// exitError carries the exit code that an error stands for. A nil cause means
+// that the command has already said all there is to say.
+type exitError struct {
+	code  int
+	cause error
+}
+
+func (e *exitError) Error() string {
+	if e.cause == nil {
+		return fmt.Sprintf("exit code %d", e.code)
+	}
+	return e.cause.Error()
+}
+
+func (e *exitError) Unwrap() error { return e.cause }
+
+// usageErrorf reports wrong flags, configuration or spec files: exit code 2.
+func usageErrorf(format string, args ...any) error {
+	return &exitError{code: verdict.ExitUsage, cause: fmt.Errorf(format, args...)}
+}
+
+// exitWith ends a command whose output already tells why with code.
+func exitWith(code int) error {
+	if code == verdict.ExitReady {
+		return nil
+	}
+	return &exitError{code: code}
+}
+
+// Main runs op-readiness with args (without the program's name) and returns
+// its exit code. It does not touch the process: the caller exits.
+func Main(ctx context.Context, args []string, s Surroundings) int {
+	root := newRootCommand(&s)
+	root.SetArgs(args)
+	root.SetIn(s.Stdin)
+	root.SetOut(s.Stdout)
+	root.SetErr(s.Stderr)
+	err := root.ExecuteContext(ctx)
+	if err == nil {
+		return verdict.ExitReady
+	}
+	var exit *exitError
+	if !errors.As(err, &exit) {
+		exit = &exitError{code: verdict.ExitInconclusive, cause: err}
+	}
+	if exit.cause != nil {
+		fmt.Fprintf(s.Stderr, "op-readiness: %v\n", err)
+	}
+	return exit.code
+}
+
+func newRootCommand(s *Surroundings) *cobra.Command {
+	root := &cobra.Command{
+		Use:   "op-readiness",
+		Short: "Is this Kubernetes cluster operationally ready for Windows, and what is the proof?",
+		Long: `op-readiness runs the Windows Operational Readiness standard (KEP-2578) with
+Kubernetes' own e2e.test, and gives a verdict with the evidence beside it.`,
+		SilenceUsage:  true,
+		SilenceErrors: true,
+	}
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return usageErrorf("%w\nSee '%s --help'", err, cmd.CommandPath())
+	})
+	root.AddCommand()
+	return root
+}

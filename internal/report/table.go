@@ -1,0 +1,90 @@
+package report
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/jedib0t/go-pretty/v6/table"
+	"github.com/jedib0t/go-pretty/v6/text"
+)
+
+// Format is a way to write a list or a report.
+type Format string
+
+const (
+	FormatTable    Format = "table"
+	FormatJSON     Format = "json"
+	FormatMarkdown Format = "markdown"
+	FormatCSV      Format = "csv"
+)
+
+// Table is a list to be shown: a header, rows, and what JSON readers get in
+// place of them.
+type Table struct {
+	Header []string
+	Rows   [][]string
+	// MaxWidths limits the width of columns in FormatTable, by header.
+	MaxWidths map[string]int
+	// Value is what FormatJSON writes.
+	Value any
+}
+
+// Write writes t to w in the given format. An unknown format is an error that
+// names the known ones.
+func (t *Table) Write(w io.Writer, format Format) error {
+	switch format {
+	case FormatJSON:
+		enc := json.NewEncoder(w)
+		enc.SetIndent("", "  ")
+		enc.SetEscapeHTML(false)
+		return enc.Encode(t.Value)
+	case FormatTable, FormatMarkdown, FormatCSV:
+	default:
+		return fmt.Errorf("unknown output format %q: use table, json, markdown or csv", format)
+	}
+	tw := table.NewWriter()
+	tw.SetStyle(plainStyle())
+	tw.AppendHeader(toRow(t.Header))
+	for _, r := range t.Rows {
+		tw.AppendRow(toRow(r))
+	}
+	var configs []table.ColumnConfig
+	for _, h := range t.Header {
+		if width := t.MaxWidths[h]; width > 0 && format == FormatTable {
+			configs = append(configs, table.ColumnConfig{Name: h, WidthMax: width, WidthMaxEnforcer: text.WrapSoft})
+		}
+	}
+	tw.SetColumnConfigs(configs)
+	tw.SuppressTrailingSpaces()
+	var out string
+	switch format {
+	case FormatMarkdown:
+		out = tw.RenderMarkdown()
+	case FormatCSV:
+		out = tw.RenderCSV()
+	default:
+		out = tw.Render()
+	}
+	_, err := fmt.Fprintln(w, strings.TrimRight(out, "\n"))
+	return err
+}
+
+func toRow(cells []string) table.Row {
+	row := make(table.Row, len(cells))
+	for i, c := range cells {
+		row[i] = c
+	}
+	return row
+}
+
+// plainStyle is columns apart by spaces, as kubectl prints them.
+func plainStyle() table.Style {
+	s := table.StyleDefault
+	s.Box.PaddingLeft = ""
+	s.Box.PaddingRight = "   "
+	s.Options = table.Options{}
+	s.Format.Header = text.FormatUpper
+	return s
+}

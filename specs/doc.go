@@ -1,0 +1,12 @@
+// Package specs is the Windows Operational Readiness standard as data: every
+// requirement of KEP-2578, the upstream end-to-end tests that verify it, the
+// conditions under which they must run, and how much they prove.
+//
+// The standard lives in one YAML file a category beside this file, and is
+// embedded in the binary. The package loads such files (also those of the
+// reference implementation and of the KEP), selects the cases that hold for a
+// Kubernetes version, and checks them against the list of tests that an
+// e2e.test binary has.
+//
+// Source: https://github.com/kubernetes/enhancements/tree/master/keps/sig-windows/2578-windows-conformance
+package specs
