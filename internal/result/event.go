@@ -1,0 +1,119 @@
+package result
+
+import (
+	"time"
+
+	"github.com/windows-op-readiness/windows-op-readiness/specs"
+)
+
+// EventType names what an [Event] tells.
+type EventType string
+
+// The types of events in results.jsonl.
+const (
+	// RunStarted begins every attempt at a run: the first, and each resume.
+	RunStarted EventType = "run-started"
+	// RunFinished ends an attempt that was not killed.
+	RunFinished   EventType = "run-finished"
+	CaseDecided   EventType = "case-decided"
+	BatchStarted  EventType = "batch-started"
+	BatchSuite    EventType = "batch-suite"
+	BatchFinished EventType = "batch-finished"
+	TestStarted   EventType = "test-started"
+	TestFinished  EventType = "test-finished"
+	SuiteFailed   EventType = "suite-failed"
+	PodObserved   EventType = "pod"
+)
+
+// Event is one line of results.jsonl. Which fields are set depends on Type.
+type Event struct {
+	Time time.Time `json:"time"`
+	Type EventType `json:"type"`
+
+	// Interrupted, of RunFinished, says that a signal ended the run early.
+	Interrupted bool `json:"interrupted,omitempty"`
+
+	Batch *Batch    `json:"batch,omitempty"`
+	Test  *TestRun  `json:"test,omitempty"`
+	Case  *Decision `json:"case,omitempty"`
+	Suite *Suite    `json:"suite,omitempty"`
+	Pod   *Pod      `json:"pod,omitempty"`
+}
+
+// Batch is one e2e.test process.
+type Batch struct {
+	ID         string        `json:"id"`
+	Phase      specs.Phase   `json:"phase,omitempty"`
+	Conditions RunConditions `json:"conditions,omitzero"`
+	Tests      int           `json:"tests,omitempty"`
+	// PID and PIDStart identify the process: a process id, and when the
+	// operating system says it began, in milliseconds since the epoch.
+	PID      int   `json:"pid,omitempty"`
+	PIDStart int64 `json:"pidStart,omitempty"`
+	// SuiteRunID is the e2e framework's id of the process; it labels the
+	// namespaces that its tests make (e2e-run).
+	SuiteRunID string `json:"suiteRunID,omitempty"`
+	// Exit tells how the process ended: "exit code 0", "signal: killed".
+	Exit string `json:"exit,omitempty"`
+	Log  string `json:"log,omitempty"`
+}
+
+// TestState is how one attempt of a test ended.
+type TestState string
+
+const (
+	TestPassed TestState = "passed"
+	// TestFailed includes panics and tests that exceeded their time limit.
+	TestFailed TestState = "failed"
+	// TestSkipped says that the test itself decided not to run.
+	TestSkipped TestState = "skipped"
+	// TestError says that the test never got a fair run.
+	TestError TestState = "error"
+)
+
+// TestRun is one attempt of one planned test.
+type TestRun struct {
+	ID   string `json:"id"`
+	Name string `json:"name"`
+	// Attempt counts from 1.
+	Attempt int    `json:"attempt"`
+	Batch   string `json:"batch"`
+	// State, Seconds and Message are set when the test has finished.
+	State   TestState `json:"state,omitempty"`
+	Seconds float64   `json:"seconds,omitempty"`
+	// Message is the failure, the reason of a skip, or what went wrong.
+	Message string `json:"message,omitempty"`
+}
+
+// Decision is a case that this run does not test, and why; it is taken before
+// the tests run.
+type Decision struct {
+	ID string `json:"id"`
+	// Outcome is one of the outcomes of package verdict.
+	Outcome string `json:"outcome"`
+	Reason  string `json:"reason"`
+}
+
+// Suite is a failure outside of any test: in BeforeSuite, AfterSuite, or of
+// the process itself.
+type Suite struct {
+	Batch   string `json:"batch"`
+	Node    string `json:"node"`
+	Message string `json:"message"`
+}
+
+// Pod is what was observed of one pod of one attempt of a test.
+type Pod struct {
+	Test         string    `json:"test"`
+	Attempt      int       `json:"attempt"`
+	Namespace    string    `json:"namespace"`
+	Name         string    `json:"name"`
+	Node         string    `json:"node,omitempty"`
+	OS           specs.OS  `json:"os,omitempty"`
+	WindowsBuild string    `json:"windowsBuild,omitempty"`
+	Simulated    bool      `json:"simulated,omitempty"`
+	RuntimeClass string    `json:"runtimeClass,omitempty"`
+	Images       []string  `json:"images,omitempty"`
+	Phase        string    `json:"phase,omitempty"`
+	Observed     time.Time `json:"observed,omitzero"`
+}

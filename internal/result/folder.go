@@ -1,0 +1,241 @@
+package result
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync"
+	"unicode/utf8"
+
+	"github.com/gofrs/flock"
+)
+
+// The names of the files in a results folder.
+const (
+	PlanFile     = "plan.json"
+	ManifestFile = "run.json"
+	EventsFile   = "results.jsonl"
+	MetadataFile = "metadata.json"
+	LogsDir      = "logs"
+
+	lockFile = ".lock"
+)
+
+// MaxMessage is the longest message of an event, in bytes; what is longer is
+// cut, and says so.
+const MaxMessage = 64 << 10
+
+// ErrInUse says that a running op-readiness holds the results folder.
+var ErrInUse = errors.New("another op-readiness is writing into it")
+
+// Folder is a results folder that this process writes. Its methods may be
+// called concurrently.
+type Folder struct {
+	dir  string
+	lock *flock.Flock
+
+	mu     sync.Mutex
+	events *os.File
+	failed error
+}
+
+// Create makes dir a results folder for plan and manifest. It refuses a
+// folder that already holds a run, and one that another process writes.
+func Create(dir string, plan *Plan, manifest *Manifest) (*Folder, error) {
+	f, err := open(dir)
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range []string{ManifestFile, PlanFile, EventsFile} {
+		if _, err := os.Lstat(filepath.Join(dir, name)); err == nil {
+			f.Close()
+			return nil, fmt.Errorf("report folder %s already holds a run (%s exists): name another --report-dir, or go on with that run: op-readiness run --resume %s", dir, name, dir)
+		} else if !errors.Is(err, fs.ErrNotExist) {
+			f.Close()
+			return nil, fmt.Errorf("report folder: %w", err)
+		}
+	}
+	if err := f.WriteJSON(PlanFile, plan); err != nil {
+		f.Close()
+		return nil, err
+	}
+	if err := f.WriteJSON(ManifestFile, manifest); err != nil {
+		f.Close()
+		return nil, err
+	}
+	return f, f.openEvents()
+}
+
+// Reopen opens a results folder that [Create] made, to go on with its run. A
+// last event that was cut off in the middle is removed.
+func Reopen(dir string) (*Folder, error) {
+	if _, err := os.Stat(filepath.Join(dir, ManifestFile)); err != nil {
+		return nil, fmt.Errorf("%s holds no run to resume: %w", dir, err)
+	}
+	f, err := open(dir)
+	if err != nil {
+		return nil, err
+	}
+	if err := dropCutLine(filepath.Join(dir, EventsFile)); err != nil {
+		f.Close()
+		return nil, err
+	}
+	return f, f.openEvents()
+}
+
+func open(dir string) (*Folder, error) {
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, fmt.Errorf("report folder %s: %w", dir, err)
+	}
+	if err := os.MkdirAll(filepath.Join(abs, LogsDir), 0o755); err != nil {
+		return nil, fmt.Errorf("making the report folder: %w", err)
+	}
+	lock := flock.New(filepath.Join(abs, lockFile))
+	ok, err := lock.TryLock()
+	if err != nil {
+		return nil, fmt.Errorf("report folder %s is not writable: %w", dir, err)
+	}
+	if !ok {
+		return nil, fmt.Errorf("report folder %s: %w: wait for it, or name another --report-dir", dir, ErrInUse)
+	}
+	return &Folder{dir: abs, lock: lock}, nil
+}
+
+func (f *Folder) openEvents() error {
+	file, err := os.OpenFile(f.Path(EventsFile), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+	if err != nil {
+		f.Close()
+		return fmt.Errorf("report folder: %w", err)
+	}
+	f.events = file
+	return nil
+}
+
+// dropCutLine truncates the file after its last newline.
+func dropCutLine(path string) error {
+	file, err := os.OpenFile(path, os.O_RDWR, 0)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("report folder: %w", err)
+	}
+	defer file.Close()
+	end, err := file.Seek(0, io.SeekEnd)
+	if err != nil {
+		return fmt.Errorf("reading %s: %w", path, err)
+	}
+	const chunk = 64 << 10
+	buf := make([]byte, chunk)
+	for keep := end; keep > 0; {
+		n := min(keep, chunk)
+		if _, err := file.ReadAt(buf[:n], keep-n); err != nil {
+			return fmt.Errorf("reading %s: %w", path, err)
+		}
+		if i := bytes.LastIndexByte(buf[:n], '\n'); i >= 0 {
+			keep = keep - n + int64(i) + 1
+			if keep == end {
+				return nil
+			}
+			return file.Truncate(keep)
+		}
+		keep -= n
+	}
+	return file.Truncate(0)
+}
+
+// Dir returns the folder's absolute path.
+func (f *Folder) Dir() string { return f.dir }
+
+// Path returns the absolute path of a file in the folder.
+func (f *Folder) Path(name string) string { return filepath.Join(f.dir, name) }
+
+// Append writes events to results.jsonl before it returns. After a failed
+// write every further one fails too, so that no event can be lost unseen.
+func (f *Folder) Append(events ...Event) error {
+	var lines bytes.Buffer
+	enc := json.NewEncoder(&lines)
+	enc.SetEscapeHTML(false)
+	for _, e := range events {
+		if e.Test != nil && len(e.Test.Message) > MaxMessage {
+			test := *e.Test
+			test.Message = Cut(test.Message, MaxMessage)
+			e.Test = &test
+		}
+		if err := enc.Encode(e); err != nil {
+			return fmt.Errorf("encoding an event: %w", err)
+		}
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.failed != nil {
+		return f.failed
+	}
+	if _, err := f.events.Write(lines.Bytes()); err != nil {
+		f.failed = fmt.Errorf("writing results: %w", err)
+	}
+	return f.failed
+}
+
+// WriteJSON writes v as an indented JSON file, in one step: a reader sees the
+// old content or the new, never a part.
+func (f *Folder) WriteJSON(name string, v any) error {
+	data, err := json.MarshalIndent(v, "", "  ")
+	if err != nil {
+		return fmt.Errorf("encoding %s: %w", name, err)
+	}
+	return f.WriteFile(name, append(data, '\n'))
+}
+
+// WriteFile writes a file in one step, as [Folder.WriteJSON] does.
+func (f *Folder) WriteFile(name string, data []byte) error {
+	temp, err := os.CreateTemp(f.dir, ".tmp-*")
+	if err != nil {
+		return fmt.Errorf("writing %s: %w", name, err)
+	}
+	defer os.Remove(temp.Name())
+	_, err = temp.Write(data)
+	if err == nil {
+		err = temp.Chmod(0o644)
+	}
+	if closeErr := temp.Close(); err == nil {
+		err = closeErr
+	}
+	if err == nil {
+		err = os.Rename(temp.Name(), f.Path(name))
+	}
+	if err != nil {
+		return fmt.Errorf("writing %s: %w", f.Path(name), err)
+	}
+	return nil
+}
+
+// Close lets go of the folder.
+func (f *Folder) Close() error {
+	var err error
+	if f.events != nil {
+		err = f.events.Close()
+	}
+	// The lock file goes first: a process that waits for it would otherwise
+	// lock a file that is about to vanish.
+	return errors.Join(err, os.Remove(f.lock.Path()), f.lock.Unlock())
+}
+
+// Cut shortens s to at most limit bytes at a rune boundary, and says how much
+// is gone.
+func Cut(s string, limit int) string {
+	if len(s) <= limit {
+		return s
+	}
+	cut := limit
+	for cut > 0 && !utf8.RuneStart(s[cut]) {
+		cut--
+	}
+	return fmt.Sprintf("%s\n… (%d bytes cut)", s[:cut], len(s)-cut)
+}

@@ -1,0 +1,96 @@
+package result
+
+import (
+	"time"
+
+	"github.com/windows-op-readiness/windows-op-readiness/specs"
+)
+
+// ManifestSchema is the version of run.json's format that this package writes.
+const ManifestSchema = 1
+
+// Manifest is the content of run.json. It is written when a run starts and
+// again when it ends.
+type Manifest struct {
+	Schema int `json:"schema"`
+	// RunID is unique for each execution of a plan; its shards share it.
+	RunID      string `json:"runID"`
+	PlanDigest string `json:"planDigest"`
+	// Shard is which shard of the plan this folder holds, from 1.
+	Shard int `json:"shard"`
+	// Attempt counts executions of this shard of this run, from 1.
+	Attempt     int          `json:"attempt"`
+	ToolVersion string       `json:"toolVersion"`
+	E2EVersion  string       `json:"e2eVersion"`
+	Cluster     Facts        `json:"cluster"`
+	Declared    Declarations `json:"declared,omitzero"`
+	Started     time.Time    `json:"started"`
+	// Finished is zero while the run goes on, and after it was killed.
+	Finished    time.Time `json:"finished,omitzero"`
+	Interrupted bool      `json:"interrupted,omitempty"`
+	// Scope, Verdict, Outcomes and ExitCode are what package verdict said at
+	// the end; they are for the eye, and always computed anew.
+	Scope    string         `json:"scope,omitempty"`
+	Verdict  string         `json:"verdict,omitempty"`
+	Outcomes map[string]int `json:"outcomes,omitempty"`
+	ExitCode *int           `json:"exitCode,omitempty"`
+}
+
+// Declarations are what the user says of the cluster.
+type Declarations struct {
+	// AirGapped says that the cluster has no way to the internet.
+	AirGapped bool `json:"airGapped,omitempty"`
+	// Without lists features that the cluster does not have.
+	Without []string `json:"without,omitempty"`
+}
+
+// Facts are what was read from the cluster's API before the tests ran.
+type Facts struct {
+	// ServerVersion is the API server's, such as "v1.36.3".
+	ServerVersion string `json:"serverVersion"`
+	Nodes         []Node `json:"nodes"`
+	// APIGroups are the groups that the API server serves.
+	APIGroups []string `json:"apiGroups,omitempty"`
+}
+
+// Node is one node of the cluster.
+type Node struct {
+	Name string   `json:"name"`
+	OS   specs.OS `json:"os"`
+	// OSImage is what the kubelet reports, such as "Windows Server 2022 Datacenter".
+	OSImage string `json:"osImage,omitempty"`
+	// WindowsBuild is the label node.kubernetes.io/windows-build, such as "10.0.20348".
+	WindowsBuild     string `json:"windowsBuild,omitempty"`
+	KubeletVersion   string `json:"kubeletVersion,omitempty"`
+	ContainerRuntime string `json:"containerRuntime,omitempty"`
+	Architecture     string `json:"architecture,omitempty"`
+	// Simulated says that no container ever runs on the node.
+	Simulated bool `json:"simulated,omitempty"`
+	Ready     bool `json:"ready"`
+	// Unschedulable says that the node is cordoned.
+	Unschedulable bool `json:"unschedulable,omitempty"`
+	// Taints are those that keep pods away (NoSchedule, NoExecute), as "key=value:effect".
+	Taints []string `json:"taints,omitempty"`
+	// ControlPlane says that the node carries a control plane's label.
+	ControlPlane bool `json:"controlPlane,omitempty"`
+	// PodCIDRs are the node's ranges of pod addresses; "" where the network
+	// does without.
+	PodCIDRs []string `json:"podCIDRs,omitempty"`
+}
+
+// Schedulable reports whether the e2e framework would put a pod without
+// tolerations on the node.
+func (n *Node) Schedulable() bool {
+	return n.Ready && !n.Unschedulable && len(n.Taints) == 0
+}
+
+// Count counts the nodes for which keep holds.
+func (f *Facts) Count(keep func(*Node) bool) int {
+	count := 0
+	for i := range f.Nodes {
+		if keep(&f.Nodes[i]) {
+			count++
+		}
+	}
+	return count
+}

@@ -1,0 +1,243 @@
+package result
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+)
+
+// Limits of what [Read] accepts: far above what a run writes, and low enough
+// that a hostile folder cannot exhaust memory.
+const (
+	maxJSONFile  = 64 << 20
+	maxEventLine = 1 << 20
+	maxEvents    = 2_000_000
+	maxProblems  = 100
+)
+
+// Run is what a results folder tells.
+type Run struct {
+	Dir      string
+	Plan     *Plan
+	Manifest *Manifest
+	// Attempts are the finished attempts of each test, by [PlannedTest.ID],
+	// in the order in which they finished.
+	Attempts map[string][]TestRun
+	// Unfinished are tests that started and did not finish, by id.
+	Unfinished map[string]TestRun
+	// Decisions are the cases that the run did not test, by case id.
+	Decisions map[string]Decision
+	Suites    []Suite
+	// Batches are in the order in which they started, each with the newest
+	// that is known of it.
+	Batches []Batch
+	Pods    []Pod
+	// Finished says that the newest attempt at the run came to its end, and
+	// Interrupted that a signal made it.
+	Finished, Interrupted bool
+	// Executions is how often the run was started: once, and once for each
+	// resume.
+	Executions int
+	// Problems are what is wrong with the folder without making it
+	// unreadable; a verdict over it is inconclusive.
+	Problems []string
+}
+
+func (r *Run) problemf(format string, args ...any) {
+	switch {
+	case len(r.Problems) < maxProblems:
+		r.Problems = append(r.Problems, fmt.Sprintf(format, args...))
+	case len(r.Problems) == maxProblems:
+		r.Problems = append(r.Problems, "more problems than are listed here")
+	}
+}
+
+// Read reads the results folder dir. An error means that the folder is not a
+// results folder at all, or one of another format.
+func Read(dir string) (*Run, error) {
+	r := &Run{
+		Dir:        dir,
+		Plan:       new(Plan),
+		Manifest:   new(Manifest),
+		Attempts:   map[string][]TestRun{},
+		Unfinished: map[string]TestRun{},
+		Decisions:  map[string]Decision{},
+	}
+	if err := readJSON(filepath.Join(dir, PlanFile), r.Plan); err != nil {
+		return nil, fmt.Errorf("%s is not a results folder: %w", dir, err)
+	}
+	if r.Plan.Schema != PlanSchema {
+		return nil, fmt.Errorf("%s: schema %d is not known: this op-readiness reads %d", filepath.Join(dir, PlanFile), r.Plan.Schema, PlanSchema)
+	}
+	if err := readJSON(filepath.Join(dir, ManifestFile), r.Manifest); err != nil {
+		return nil, fmt.Errorf("%s is not a results folder: %w", dir, err)
+	}
+	if r.Manifest.Schema != ManifestSchema {
+		return nil, fmt.Errorf("%s: schema %d is not known: this op-readiness reads %d", filepath.Join(dir, ManifestFile), r.Manifest.Schema, ManifestSchema)
+	}
+	digest, err := r.Plan.ComputeDigest()
+	if err != nil {
+		return nil, err
+	}
+	if digest != r.Plan.Digest {
+		r.problemf("%s was changed: its digest is %s, and it says %s", PlanFile, digest, r.Plan.Digest)
+	}
+	if r.Manifest.PlanDigest != r.Plan.Digest {
+		r.problemf("%s belongs to another plan: %s, and %s is %s", ManifestFile, r.Manifest.PlanDigest, PlanFile, r.Plan.Digest)
+	}
+	if r.Manifest.Shard < 1 || r.Manifest.Shard > r.Plan.Shards {
+		r.problemf("%s: shard %d is not one of the plan's %d", ManifestFile, r.Manifest.Shard, r.Plan.Shards)
+	}
+	if err := r.readEvents(filepath.Join(dir, EventsFile)); err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+func readJSON(path string, v any) error {
+	file, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	data, err := io.ReadAll(io.LimitReader(file, maxJSONFile+1))
+	if err != nil {
+		return err
+	}
+	if len(data) > maxJSONFile {
+		return fmt.Errorf("%s is over %d MiB", path, maxJSONFile>>20)
+	}
+	if err := json.Unmarshal(data, v); err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	return nil
+}
+
+func (r *Run) readEvents(path string) error {
+	file, err := os.Open(path)
+	if errors.Is(err, os.ErrNotExist) {
+		r.problemf("%s is missing: nothing was recorded", EventsFile)
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	known := make(map[string]bool, len(r.Plan.Tests))
+	for i := range r.Plan.Tests {
+		known[r.Plan.Tests[i].ID] = true
+	}
+	batches := map[string]int{}
+	lines := bufio.NewReaderSize(file, maxEventLine)
+	for n := 1; ; n++ {
+		line, err := lines.ReadSlice('\n')
+		switch {
+		case err == io.EOF && len(line) == 0:
+			return nil
+		case err == io.EOF:
+			r.problemf("%s: line %d was cut off: the run was killed while it wrote it", EventsFile, n)
+			return nil
+		case errors.Is(err, bufio.ErrBufferFull):
+			return fmt.Errorf("%s: line %d is over %d bytes", path, n, maxEventLine)
+		case err != nil:
+			return fmt.Errorf("%s: line %d: %w", path, n, err)
+		case n > maxEvents:
+			return fmt.Errorf("%s has over %d lines", path, maxEvents)
+		}
+		var e Event
+		if err := json.Unmarshal(line, &e); err != nil {
+			r.problemf("%s: line %d: %v", EventsFile, n, err)
+			continue
+		}
+		r.take(&e, n, known, batches)
+	}
+}
+
+func (r *Run) take(e *Event, line int, known map[string]bool, batches map[string]int) {
+	missing := func(what string) { r.problemf("%s: line %d: %s without %s", EventsFile, line, e.Type, what) }
+	switch e.Type {
+	case RunStarted:
+		r.Executions++
+		r.Finished, r.Interrupted = false, false
+		clear(r.Decisions)
+	case RunFinished:
+		r.Finished, r.Interrupted = true, e.Interrupted
+	case CaseDecided:
+		if e.Case == nil {
+			missing("a case")
+			return
+		}
+		r.Decisions[e.Case.ID] = *e.Case
+	case BatchStarted, BatchSuite, BatchFinished:
+		if e.Batch == nil {
+			missing("a batch")
+			return
+		}
+		i, ok := batches[e.Batch.ID]
+		if !ok {
+			i = len(r.Batches)
+			batches[e.Batch.ID] = i
+			r.Batches = append(r.Batches, Batch{})
+		}
+		mergeBatch(&r.Batches[i], e.Batch)
+	case TestStarted, TestFinished:
+		if e.Test == nil {
+			missing("a test")
+			return
+		}
+		if !known[e.Test.ID] {
+			r.problemf("%s: line %d: test %q is not in the plan", EventsFile, line, Cut(e.Test.ID, 100))
+			return
+		}
+		if e.Type == TestStarted {
+			r.Unfinished[e.Test.ID] = *e.Test
+			return
+		}
+		switch e.Test.State {
+		case TestPassed, TestFailed, TestSkipped, TestError:
+		default:
+			r.problemf("%s: line %d: unknown state %q", EventsFile, line, Cut(string(e.Test.State), 100))
+			return
+		}
+		for _, earlier := range r.Attempts[e.Test.ID] {
+			if earlier.Attempt == e.Test.Attempt {
+				r.problemf("%s: line %d: attempt %d of test %s finished twice", EventsFile, line, e.Test.Attempt, e.Test.ID)
+			}
+		}
+		delete(r.Unfinished, e.Test.ID)
+		r.Attempts[e.Test.ID] = append(r.Attempts[e.Test.ID], *e.Test)
+	case SuiteFailed:
+		if e.Suite == nil {
+			missing("a suite failure")
+			return
+		}
+		r.Suites = append(r.Suites, *e.Suite)
+	case PodObserved:
+		if e.Pod == nil {
+			missing("a pod")
+			return
+		}
+		r.Pods = append(r.Pods, *e.Pod)
+	default:
+		r.problemf("%s: line %d: unknown event %q", EventsFile, line, Cut(string(e.Type), 100))
+	}
+}
+
+// mergeBatch adds to b what a later event of the same batch tells.
+func mergeBatch(b, later *Batch) {
+	merged := *later
+	if later.PID == 0 {
+		merged.PID, merged.PIDStart = b.PID, b.PIDStart
+	}
+	if later.SuiteRunID == "" {
+		merged.SuiteRunID = b.SuiteRunID
+	}
+	if later.Phase == "" {
+		merged.Phase, merged.Conditions, merged.Tests, merged.Log = b.Phase, b.Conditions, b.Tests, b.Log
+	}
+	*b = merged
+}
