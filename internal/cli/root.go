@@ -97,6 +97,8 @@ Kubernetes' own e2e.test, and gives a verdict with the evidence beside it.`,
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usageErrorf("%w\nSee '%s --help'", err, cmd.CommandPath())
 	})
-	root.AddCommand()
+	root.AddCommand(
+		newE2ECommand(s),
+	)
 	return root
 }

@@ -1,0 +1,230 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"path/filepath"
+	"time"
+
+	"github.com/jedib0t/go-pretty/v6/table"
+	"github.com/spf13/cobra"
+
+	"github.com/windows-op-readiness/windows-op-readiness/internal/binaries"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/verdict"
+)
+
+func newE2ECommand(s *Surroundings) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "e2e",
+		Short: "Fetch or build e2e.test and the other Kubernetes binaries",
+		Long: `Fetch or build e2e.test and the other Kubernetes binaries, of any released
+version, into a cache.
+
+Binaries are downloaded from the releases of Kubernetes and etcd and compared
+with the published checksums. What cannot be downloaded is built from Go
+modules, which needs Go and, from a cold cache, several minutes. kwok publishes
+no checksums and is always built.
+
+The cache is $OP_READINESS_CACHE, or windows-op-readiness in the user's cache
+folder. Several processes may use it at once.`,
+		Example: `  op-readiness e2e fetch
+  op-readiness e2e list`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(newE2EFetchCommand(s), newE2EListCommand(s))
+	return cmd
+}
+
+// storeOptions are the flags that say which binaries to use and where from.
+type storeOptions struct {
+	KubernetesVersion string
+	Source            string
+	CacheDir          string
+}
+
+func (o *storeOptions) addFlags(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&o.KubernetesVersion, "kubernetes-version", binaries.Pinned, "released Kubernetes version")
+	cmd.Flags().StringVar(&o.Source, "source", string(binaries.Auto), "where binaries come from: auto, release or build")
+	o.addCacheFlag(cmd)
+}
+
+func (o *storeOptions) addCacheFlag(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&o.CacheDir, "cache-dir", "", "folder of the cache (default $OP_READINESS_CACHE or the user's cache folder)")
+}
+
+// validate checks the flags and brings the version into its full form.
+func (o *storeOptions) validate() error {
+	version, err := binaries.ParseVersion(o.KubernetesVersion)
+	if err != nil {
+		return usageErrorf("--kubernetes-version: %w", err)
+	}
+	o.KubernetesVersion = version
+	if _, err := binaries.ParseSource(o.Source); err != nil {
+		return usageErrorf("--source: %w", err)
+	}
+	return nil
+}
+
+// store returns the cache of binaries that the flags mean.
+func (o *storeOptions) store(s *Surroundings) (*binaries.Store, error) {
+	dir, err := o.CacheDir, error(nil)
+	if dir == "" {
+		dir, err = binaries.DefaultDir(s.Getenv)
+	} else {
+		dir, err = filepath.Abs(dir)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &binaries.Store{Dir: dir, Source: binaries.Source(o.Source), Progress: s.Stderr, Environ: s.Environ}, nil
+}
+
+type e2eFetchOptions struct {
+	storeOptions
+	Names []binaries.Name
+}
+
+func newE2EFetchCommand(s *Surroundings) *cobra.Command {
+	var o e2eFetchOptions
+	cmd := &cobra.Command{
+		Use:   "fetch [NAME...]",
+		Short: "Make sure that binaries are in the cache, and print their paths",
+		Long: `Make sure that binaries are in the cache, and print their absolute paths, one a
+line, in the order of the arguments. Without arguments: e2e.test and ginkgo.
+
+Names: e2e.test, ginkgo, kubectl, kube-apiserver, kube-controller-manager,
+kube-scheduler, etcd (the version that Kubernetes requires), kwok, kwokctl.`,
+		Example: `  # The path of the newest pinned e2e.test
+  op-readiness e2e fetch e2e.test
+
+  # Everything for a simulated cluster, built from source
+  op-readiness e2e fetch --source build --kubernetes-version v1.35.4 \
+    kube-apiserver kube-controller-manager kube-scheduler kubectl etcd kwok kwokctl`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := o.complete(args); err != nil {
+				return err
+			}
+			return o.run(cmd.Context(), s)
+		},
+	}
+	o.addFlags(cmd)
+	return cmd
+}
+
+func (o *e2eFetchOptions) complete(args []string) error {
+	for _, arg := range args {
+		name, err := binaries.ParseName(arg)
+		if err != nil {
+			return usageErrorf("%w", err)
+		}
+		o.Names = append(o.Names, name)
+	}
+	if len(o.Names) == 0 {
+		o.Names = []binaries.Name{binaries.E2ETest, binaries.Ginkgo}
+	}
+	return o.validate()
+}
+
+func (o *e2eFetchOptions) run(ctx context.Context, s *Surroundings) error {
+	store, err := o.store(s)
+	if err != nil {
+		return err
+	}
+	paths, err := store.Get(ctx, o.KubernetesVersion, o.Names...)
+	if err != nil {
+		return interrupted(ctx, err)
+	}
+	for _, name := range o.Names {
+		fmt.Fprintln(s.Stdout, paths[name])
+	}
+	return nil
+}
+
+// interrupted gives err the exit code of an interruption when ctx has ended.
+func interrupted(ctx context.Context, err error) error {
+	if err != nil && ctx.Err() != nil {
+		return &exitError{code: verdict.ExitInterrupted, cause: err}
+	}
+	return err
+}
+
+type e2eListOptions struct {
+	storeOptions
+	Output string
+	Verify bool
+}
+
+func newE2EListCommand(s *Surroundings) *cobra.Command {
+	var o e2eListOptions
+	cmd := &cobra.Command{
+		Use:   "list",
+		Short: "List the binaries in the cache",
+		Long: `List the binaries in the cache. One that is not what was put there is listed
+with its problem, and the exit code is 3.`,
+		Example: `  op-readiness e2e list
+  op-readiness e2e list --verify -o json`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if o.Output != "table" && o.Output != "json" {
+				return usageErrorf("--output: unknown format %q: choose of table, json", o.Output)
+			}
+			return o.run(s)
+		},
+	}
+	o.addCacheFlag(cmd)
+	cmd.Flags().StringVarP(&o.Output, "output", "o", "table", "table or json")
+	cmd.Flags().BoolVar(&o.Verify, "verify", false, "hash every file, not only those that look changed")
+	return cmd
+}
+
+func (o *e2eListOptions) run(s *Surroundings) error {
+	store, err := o.store(s)
+	if err != nil {
+		return err
+	}
+	entries, err := store.List(o.Verify)
+	if err != nil {
+		return err
+	}
+	if o.Output == "json" {
+		if err := printJSON(s.Stdout, entries); err != nil {
+			return err
+		}
+	} else {
+		printBinaries(s.Stdout, entries)
+	}
+	for _, entry := range entries {
+		if entry.Problem != "" {
+			return exitWith(verdict.ExitInconclusive)
+		}
+	}
+	return nil
+}
+
+func printBinaries(w io.Writer, entries []binaries.Entry) {
+	rows := table.NewWriter()
+	rows.SetOutputMirror(w)
+	rows.SetStyle(table.StyleLight)
+	rows.AppendHeader(table.Row{"Name", "Version", "System", "Size", "Source", "Obtained", "Path"})
+	for _, e := range entries {
+		path := e.Path
+		if e.Problem != "" {
+			path = "PROBLEM: " + e.Problem
+		}
+		rows.AppendRow(table.Row{e.Name, e.Version, e.OS + "/" + e.Arch, fmt.Sprintf("%d MB", e.Size>>20), e.Source, e.Obtained.Format(time.DateOnly), path})
+	}
+	rows.Render()
+}
+
+// printJSON writes value as indented JSON; an empty list is [], not null.
+func printJSON[T any](w io.Writer, values []T) error {
+	if values == nil {
+		values = []T{}
+	}
+	encoder := json.NewEncoder(w)
+	encoder.SetIndent("", "  ")
+	return encoder.Encode(values)
+}
