@@ -87,7 +87,7 @@ func newPruner(src io.Reader, opts Options, dst io.Writer) *pruner {
 			return fmt.Errorf("pruning %s: the input changed while it was read", opts.Source)
 		}
 		if !ignore() {
-			p.out.head(element, p.attr("name"), p.otherAttrs("name"))
+			p.out.head(element, p.attr("name"), p.otherAttrs(nil, "name"))
 			if held != nil {
 				p.out.flush()
 				held.mark()

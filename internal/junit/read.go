@@ -61,7 +61,17 @@ type Summary struct {
 // is of what was read until then.
 func Read(r io.Reader, opts Options, each func(Case) error) (Summary, error) {
 	p := newParser(r, opts)
-	p.onCase = func(c *Case) error { return each(*c) }
+	p.onCase = func(c *Case) error {
+		own := *c
+		own.Attrs = slices.Clone(c.Attrs)
+		for _, d := range []**Detail{&own.Failure, &own.Error, &own.Skipped} {
+			if *d != nil {
+				clone := **d
+				*d = &clone
+			}
+		}
+		return each(own)
+	}
 	err := p.document()
 	return p.sum, err
 }
@@ -75,17 +85,19 @@ const (
 // called in the order of the input.
 type parser struct {
 	*scanner
-	keep   Keep
-	sum    Summary
-	suites int      // seen so far
-	path   []string // names of the open suites, shared with the cases
-	raw    []byte   // text under construction
-	class  string   // the last classname: most cases have the same
+	keep    Keep
+	sum     Summary
+	suites  int      // seen so far
+	path    []string // names of the open suites, shared with the cases
+	raw     []byte   // text under construction
+	class   string   // the last classname: most cases have the same
+	current Case     // the case being read; it and what it points to are used again
+	details [3]Detail
 
 	onSuite      func(name string, t tag) error // its start
 	onProperties func([]Property) error         // of a suite
 	onOutput     func(element, text string) error
-	onCase       func(*Case) error
+	onCase       func(*Case) error // valid until it returns
 	onCounts     func(kept Counts) // one case, when it is kept
 	onSuiteEnd   func() error
 }
@@ -192,14 +204,15 @@ func (p *parser) testcase() error {
 
 	wanted := [2]bool{p.keep(name, false), p.keep(name, true)}
 	decoding := wanted[0] || wanted[1]
-	c := Case{Name: name, Time: seconds, Suites: p.path}
+	c := &p.current
+	*c = Case{Name: name, Time: seconds, Suites: p.path, Attrs: c.Attrs[:0]}
 	if decoding {
 		c.Classname = p.attr("classname")
 		p.class = c.Classname
-		c.Attrs = p.otherAttrs("name", "classname", "time")
+		c.Attrs = p.otherAttrs(c.Attrs, "name", "classname", "time")
 	}
 	var failure, errored, skipped bool
-	var details [3]Detail
+	details := &p.details
 	for children := 0; ; {
 		t, err := p.next()
 		if err != nil {
@@ -270,7 +283,7 @@ func (p *parser) testcase() error {
 	if skipped {
 		c.Skipped = &details[2]
 	}
-	return p.onCase(&c)
+	return p.onCase(c)
 }
 
 // detail reads a failure, error or skipped element. A case may have several of
@@ -432,12 +445,11 @@ func (p *parser) attr(name string) string {
 	return ""
 }
 
-// otherAttrs returns the attributes of the current tag but the named ones and
+// otherAttrs appends the attributes of the current tag but the named ones and
 // those of name spaces.
-func (p *parser) otherAttrs(but ...string) []Property {
-	var out []Property
+func (p *parser) otherAttrs(out []Property, but ...string) []Property {
 	for _, a := range p.tag.attrs {
-		if name := string(a.name); !slices.Contains(but, name) && name != "xmlns" && !strings.Contains(name, ":") {
+		if name := intern(a.name); !slices.Contains(but, name) && name != "xmlns" && !strings.Contains(name, ":") {
 			out = append(out, Property{Name: name, Value: p.value(a.value)})
 		}
 	}
