@@ -255,6 +255,12 @@ func (s *scanner) start() error {
 			if e := string(a.value); !strings.EqualFold(e, "UTF-8") && !strings.EqualFold(e, "utf8") {
 				return s.fail("encoding %q; only UTF-8 is read, convert the input first", clip(a.value))
 			}
+		case "standalone":
+			if v := string(a.value); v != "yes" && v != "no" {
+				return s.fail("standalone %q in the XML declaration: want yes or no", clip(a.value))
+			}
+		default:
+			return s.fail("attribute %q in the XML declaration: want version, encoding or standalone", clip(a.name))
 		}
 	}
 	s.pos += end + len("?>")

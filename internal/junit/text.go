@@ -80,8 +80,11 @@ func escapeSequence(s string) int {
 			if s[i] == '\a' {
 				return i + 1
 			}
-			if s[i] == '\x1b' && i+1 < len(s) && s[i+1] == '\\' {
-				return i + 2
+			if s[i] == '\x1b' { // its terminator, or another sequence that breaks it off
+				if i+1 < len(s) && s[i+1] == '\\' {
+					return i + 2
+				}
+				break
 			}
 		}
 		return 2

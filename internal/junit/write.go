@@ -58,6 +58,11 @@ func (p *printer) room() {
 }
 
 func (p *printer) raw(s string) {
+	for len(s) > printerBuffer {
+		p.b = append(p.b, s[:printerBuffer]...)
+		p.flush()
+		s = s[printerBuffer:]
+	}
 	p.b = append(p.b, s...)
 	p.room()
 }
@@ -74,10 +79,6 @@ func (p *printer) escaped(s string, attribute bool) {
 	for i := range len(s) {
 		if s[i] > '>' {
 			continue
-		}
-		if i-from >= printerBuffer {
-			p.raw(s[from:i])
-			from = i
 		}
 		if e := escape(s, i, attribute); e != "" {
 			p.raw(s[from:i])
