@@ -1,6 +1,9 @@
 package specs
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // Category groups the requirements of the standard.
 type Category string
@@ -128,7 +131,8 @@ type Selector struct {
 	Focus string `yaml:"focus" json:"focus"`
 	// Skip takes tests away that Focus selects; "" takes none.
 	Skip string `yaml:"skip,omitempty" json:"skip,omitempty"`
-	// Expect is how many tests the selector must match, at least 1.
+	// Expect is how many tests the selector must match. 0 means at least one:
+	// files of other formats cannot say it, those of this project must.
 	Expect int `yaml:"expect" json:"expect"`
 }
 
@@ -146,7 +150,8 @@ type Needs struct {
 type Conditions struct {
 	// Steer is where pods go that do not say themselves where they belong.
 	Steer OS `yaml:"steer,omitempty" json:"steer,omitempty"`
-	// SteerPods narrows steering to pods whose names match; "" is all.
+	// SteerPods narrows steering to pods whose names match; "" is all. A pod
+	// whose name is yet to be generated is matched by its generateName.
 	SteerPods string `yaml:"steerPods,omitempty" json:"steerPods,omitempty"`
 	// Placement says, by role, where pods must have been observed.
 	Placement []Placement `yaml:"placement,omitempty" json:"placement,omitempty"`
@@ -155,11 +160,28 @@ type Conditions struct {
 }
 
 // Placement demands that every pod of a role runs on one operating system,
-// and that at least one pod of the role was observed.
+// and that at least one pod of the role was observed. The tests of a case all
+// have such a role.
 type Placement struct {
 	// Pods is a regular expression held against pod names.
 	Pods string `yaml:"pods" json:"pods"`
 	OS   OS     `yaml:"os" json:"os"`
+	// Including names systems on each of which at least one pod of the role
+	// must have been observed; only for OS any, where pods of both systems
+	// carry the same names.
+	Including []OS `yaml:"including,omitempty" json:"including,omitempty"`
+}
+
+// Systems returns the operating systems on which the role must have been
+// observed, Linux first; none where any will do.
+func (p Placement) Systems() []OS {
+	var systems []OS
+	for _, os := range []OS{Linux, Windows} {
+		if p.OS == os || slices.Contains(p.Including, os) {
+			systems = append(systems, os)
+		}
+	}
+	return systems
 }
 
 // ImageException allows an image for Windows workloads of one case.
