@@ -24,7 +24,12 @@ type Manifest struct {
 	E2EVersion  string       `json:"e2eVersion"`
 	Cluster     Facts        `json:"cluster"`
 	Declared    Declarations `json:"declared,omitzero"`
-	Started     time.Time    `json:"started"`
+	// Kubectl is the kubectl that tests could run; "" where there was none.
+	Kubectl string `json:"kubectl,omitempty"`
+	// Steering says how pods could be put where a case wants them; "" where
+	// they could not.
+	Steering string    `json:"steering,omitempty"`
+	Started  time.Time `json:"started"`
 	// Finished is zero while the run goes on, and after it was killed.
 	Finished    time.Time `json:"finished,omitzero"`
 	Interrupted bool      `json:"interrupted,omitempty"`

@@ -163,7 +163,6 @@ func (r *Run) take(e *Event, line int, known map[string]bool, batches map[string
 	case RunStarted:
 		r.Executions++
 		r.Finished, r.Interrupted = false, false
-		clear(r.Decisions)
 	case RunFinished:
 		r.Finished, r.Interrupted = true, e.Interrupted
 	case CaseDecided:

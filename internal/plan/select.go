@@ -1,0 +1,90 @@
+package plan
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/windows-op-readiness/windows-op-readiness/internal/result"
+	"github.com/windows-op-readiness/windows-op-readiness/specs"
+)
+
+// selectCases returns the cases that the selection names, in their order.
+// What is named twice over, such as a category and a label, must both hold;
+// additional cases are selected only where they are asked for, or named.
+func selectCases(all []specs.Case, sel *result.Selection) ([]specs.Case, error) {
+	known := struct{ ids, labels, capabilities, categories map[string]bool }{
+		map[string]bool{}, map[string]bool{}, map[string]bool{}, map[string]bool{},
+	}
+	for i := range all {
+		c := &all[i]
+		known.ids[c.ID] = true
+		known.categories[string(c.Category)] = true
+		for _, l := range c.Labels {
+			known.labels[l] = true
+		}
+		for _, n := range needs(c) {
+			known.capabilities[n] = true
+		}
+	}
+	var errs []error
+	for _, c := range sel.Categories {
+		errs = append(errs, unknown("category", string(c), known.categories))
+	}
+	for _, id := range sel.Cases {
+		errs = append(errs, unknown("case", id, known.ids))
+	}
+	for _, l := range sel.Labels {
+		errs = append(errs, unknown("label", l, known.labels))
+	}
+	for _, c := range sel.Capabilities {
+		errs = append(errs, unknown("capability", c, known.capabilities))
+	}
+	if err := errors.Join(errs...); err != nil {
+		return nil, err
+	}
+	var selected []specs.Case
+	for i := range all {
+		if c := &all[i]; selects(sel, c) {
+			selected = append(selected, *c)
+		}
+	}
+	if len(selected) == 0 {
+		return nil, errors.New("the selection holds no case: 'op-readiness specs list' shows what there is")
+	}
+	return selected, nil
+}
+
+func selects(sel *result.Selection, c *specs.Case) bool {
+	if c.Kind == specs.Additional && !sel.Additional && !slices.Contains(sel.Cases, c.ID) {
+		return false
+	}
+	any := func(wanted []string, has []string) bool {
+		return len(wanted) == 0 || slices.ContainsFunc(wanted, func(w string) bool { return slices.Contains(has, w) })
+	}
+	return (len(sel.Categories) == 0 || slices.Contains(sel.Categories, c.Category)) &&
+		any(sel.Cases, []string{c.ID}) &&
+		any(sel.Labels, c.Labels) &&
+		any(sel.Capabilities, needs(c))
+}
+
+func needs(c *specs.Case) []string {
+	return slices.Concat(c.Needs.Condition, c.Needs.Means)
+}
+
+// unknown returns an error that suggests the nearest known name, or nil where
+// name is known.
+func unknown(what, name string, known map[string]bool) error {
+	if known[name] {
+		return nil
+	}
+	names := slices.Sorted(maps.Keys(known))
+	const few = 20
+	mend := fmt.Sprintf("did you mean %s?", specs.Nearest(name, names))
+	if len(names) <= few {
+		mend += " Known: " + strings.Join(names, ", ")
+	}
+	return fmt.Errorf("unknown %s %q: %s", what, name, mend)
+}

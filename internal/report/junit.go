@@ -1,0 +1,131 @@
+package report
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/windows-op-readiness/windows-op-readiness/internal/junit"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/result"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/verdict"
+	"github.com/windows-op-readiness/windows-op-readiness/specs"
+)
+
+// The types of failures in our JUnit, beside the failures of tests themselves.
+const (
+	failedType   = "failed"
+	unprovenType = "unproven"
+	errorType    = "error"
+)
+
+// runContext is the JUnit context of what failed outside of any case.
+const runContext = "run"
+
+// JUnit renders a judgement as JUnit files, one or more a category, and one
+// for what failed outside of any test.
+//
+// A test is named "<case id> <test name>", once for each case that it serves;
+// attempts are repeated, which TestGrid shows as flaky. A case without a test
+// is one entry named by its id. What did not run is skipped, with the reason
+// in the body; what is unproven or in error is a failure of that type.
+func JUnit(j *verdict.Judgement) ([]junit.File, error) {
+	var files []junit.File
+	for _, category := range j.Categories {
+		var cases []junit.Case
+		for i := range j.Cases {
+			if c := &j.Cases[i]; c.Case.Category == category.Category {
+				cases = append(cases, junitCases(c)...)
+			}
+		}
+		part, err := junit.Split(Context(category.Category), cases, junit.SplitOptions{})
+		if err != nil {
+			return nil, fmt.Errorf("JUnit of %s: %w", category.Category, err)
+		}
+		files = append(files, part...)
+	}
+	var cases []junit.Case
+	for _, s := range j.Suites {
+		cases = append(cases, junit.Case{
+			Name:    strings.TrimSpace(fmt.Sprintf("batch %s %s", s.Batch, s.Node)),
+			Failure: &junit.Detail{Message: firstLine(s.Message), Type: errorType, Body: s.Message},
+		})
+	}
+	part, err := junit.Split(runContext, cases, junit.SplitOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("JUnit of the run: %w", err)
+	}
+	return append(files, part...), nil
+}
+
+// Context is a category as a JUnit context, which TestGrid reads from a file's
+// name: lower case, and without an underscore.
+func Context(c specs.Category) string {
+	return strings.ToLower(strings.ReplaceAll(string(c), ".", "-"))
+}
+
+func junitCases(c *verdict.CaseResult) []junit.Case {
+	properties := []junit.Property{
+		{Name: "requirement", Value: c.Case.Requirement},
+		{Name: "proof", Value: string(c.Case.Proof)},
+		{Name: "outcome", Value: string(c.Outcome)},
+	}
+	if c.Evidence != "" {
+		properties = append(properties, junit.Property{Name: "evidence", Value: c.Evidence})
+	}
+	if len(c.Tests) == 0 {
+		one := junit.Case{Name: c.Case.ID, Properties: properties}
+		detail(&one, c.Outcome, c.Reason)
+		return []junit.Case{one}
+	}
+	var out []junit.Case
+	for _, t := range c.Tests {
+		name := c.Case.ID + " " + t.Test.Name
+		for _, a := range t.Attempts {
+			one := junit.Case{Name: name, Time: a.Seconds, Properties: properties}
+			switch {
+			case a.State == result.TestPassed && c.Outcome == verdict.Unproven:
+				detail(&one, verdict.Unproven, c.Reason)
+			case a.State == result.TestFailed:
+				detail(&one, verdict.Failed, a.Message)
+			case a.State == result.TestSkipped:
+				detail(&one, verdict.NotTested, "the test skipped itself: "+a.Message)
+			case a.State == result.TestError:
+				detail(&one, verdict.Error, a.Message)
+			}
+			out = append(out, one)
+		}
+		if len(t.Attempts) == 0 {
+			one := junit.Case{Name: name, Properties: properties}
+			detail(&one, t.Outcome, t.Reason)
+			out = append(out, one)
+		}
+	}
+	return out
+}
+
+// detail says in a JUnit case how it ended.
+func detail(c *junit.Case, outcome verdict.Outcome, reason string) {
+	if reason == "" {
+		reason = string(outcome)
+	}
+	d := &junit.Detail{Message: firstLine(reason), Body: reason}
+	switch outcome {
+	case verdict.Passed, verdict.Flaky:
+	case verdict.Failed:
+		d.Type = failedType
+		c.Failure = d
+	case verdict.Unproven:
+		d.Type = unprovenType
+		c.Failure = d
+	case verdict.Error:
+		d.Type = errorType
+		c.Failure = d
+	default:
+		d.Body = string(outcome) + ": " + reason
+		c.Skipped = d
+	}
+}
+
+func firstLine(s string) string {
+	line, _, _ := strings.Cut(s, "\n")
+	return result.Cut(line, 500)
+}

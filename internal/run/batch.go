@@ -1,0 +1,434 @@
+package run
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/windows-op-readiness/windows-op-readiness/internal/e2e"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/redact"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/result"
+)
+
+// batch is one e2e.test process.
+type batch struct {
+	*engine
+	result.Batch
+	tests  []*result.PlannedTest
+	byName map[string]*result.PlannedTest
+
+	// finished are the tests of the batch that have a result.
+	finished map[string]bool
+
+	bmu     sync.Mutex
+	current *result.PlannedTest
+	timer   *time.Timer
+	said    map[string]e2e.Finished // what the output said, by test name
+	suites  []result.Suite
+	cause   string // why the engine stopped the process; "" if it did not
+	tail    tail
+}
+
+func (e *engine) newBatch(tests []*result.PlannedTest) *batch {
+	e.mu.Lock()
+	e.batches++
+	id := fmt.Sprintf("%02d", e.batches)
+	e.mu.Unlock()
+	b := &batch{
+		engine: e,
+		Batch: result.Batch{
+			ID:         id,
+			Phase:      tests[0].Phase,
+			Conditions: tests[0].Conditions,
+			Tests:      len(tests),
+			Log:        result.LogsDir + "/batch-" + id + ".log",
+		},
+		tests:    tests,
+		byName:   make(map[string]*result.PlannedTest, len(tests)),
+		finished: map[string]bool{},
+		said:     map[string]e2e.Finished{},
+		timer:    time.NewTimer(time.Hour),
+	}
+	b.timer.Stop()
+	for _, t := range tests {
+		b.byName[t.Name] = t
+	}
+	return b
+}
+
+// run runs the process to its end, whatever that is, and records what it did.
+func (b *batch) run(ctx context.Context) {
+	names := make([]string, len(b.tests))
+	limit := time.Hour
+	for i, t := range b.tests {
+		names[i] = t.Name
+		limit += t.Timeout
+	}
+	log, err := os.OpenFile(b.Folder.Path(b.Log), os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o644)
+	if err != nil {
+		b.unrecordable(fmt.Errorf("writing the log of batch %s: %w", b.ID, err))
+		return
+	}
+	defer log.Close()
+	report := filepath.Join(b.TempDir, "report-"+b.ID+".json")
+	defer os.Remove(report)
+
+	output := e2e.NewOutput(names, b)
+	clean := redact.NewWriter(log)
+	sink := &sink{output: output, log: clean, tail: &b.tail}
+	proc, err := b.Binary.Start(b.Flags.BatchArgs(names, b.seed(), report, limit), b.Env, sink)
+	if err != nil {
+		b.Exit = err.Error()
+		b.record(result.Event{Type: result.BatchStarted, Batch: b.event()})
+		b.record(result.Event{Type: result.BatchFinished, Batch: b.event()})
+		return
+	}
+	b.bmu.Lock()
+	b.PID, b.PIDStart = proc.PID, proc.Start
+	b.bmu.Unlock()
+	b.record(result.Event{Type: result.BatchStarted, Batch: b.event()})
+	b.watch(ctx, proc)
+	// The output has ended, so nothing but this goroutine touches b from here.
+	unfinished := output.Close()
+	how, ended := proc.Exit()
+	b.Exit = how
+	if err := clean.Close(); err != nil && sink.err == nil {
+		sink.err = err
+	}
+	if sink.err != nil {
+		b.unrecordable(fmt.Errorf("writing the log of batch %s: %w", b.ID, sink.err))
+	}
+	b.settle(report, unfinished, ended)
+	if b.cause != "" || !ended {
+		b.cleanUp(ctx)
+	}
+	b.record(result.Event{Type: result.BatchFinished, Batch: b.event()})
+}
+
+func (b *batch) unrecordable(err error) {
+	b.mu.Lock()
+	if b.failure == nil {
+		b.failure = err
+	}
+	b.mu.Unlock()
+	b.stop()
+}
+
+// event returns the batch as it is now.
+func (b *batch) event() *result.Batch {
+	b.bmu.Lock()
+	defer b.bmu.Unlock()
+	now := b.Batch
+	return &now
+}
+
+// watch waits for the process to end, and ends it: when it is asked to stop,
+// when a test hangs, when the API server is gone.
+func (b *batch) watch(ctx context.Context, proc *e2e.Process) {
+	watchCtx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	gone := make(chan error, 1)
+	go b.watchServer(watchCtx, gone)
+	stopped := b.stopped
+	kill := ctx.Done()
+	var grace <-chan time.Time
+	interrupt := func(cause string) {
+		b.bmu.Lock()
+		if b.cause == "" {
+			b.cause = cause
+		}
+		b.bmu.Unlock()
+		if grace == nil {
+			// An error means that it is ending already.
+			_ = proc.Interrupt()
+			grace = time.After(b.Grace)
+		}
+	}
+	for {
+		select {
+		case <-proc.Done():
+			return
+		case <-b.timer.C:
+			if t := b.hung(); t != nil {
+				interrupt("test hung")
+			}
+		case err := <-gone:
+			b.lost(fmt.Sprintf("the API server stopped answering: %v", err))
+			interrupt("API server gone")
+		case <-stopped:
+			stopped = nil
+			interrupt("stopped")
+		case <-grace:
+			_ = proc.Kill()
+		case <-kill:
+			kill = nil
+			b.bmu.Lock()
+			b.cause = "stopped"
+			b.bmu.Unlock()
+			_ = proc.Kill()
+		}
+	}
+}
+
+// watchServer tells when the API server has not answered for a while.
+func (b *batch) watchServer(ctx context.Context, gone chan<- error) {
+	const enough = 6
+	misses := 0
+	ticker := time.NewTicker(b.HealthInterval)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+		ask, cancel := context.WithTimeout(ctx, b.HealthInterval)
+		err := b.Cluster.Healthy(ask)
+		cancel()
+		if err == nil || ctx.Err() != nil {
+			misses = 0
+			continue
+		}
+		if misses++; misses == enough {
+			gone <- err
+			return
+		}
+	}
+}
+
+// hung records the test that runs as one that exceeded its time limit.
+func (b *batch) hung() *result.PlannedTest {
+	b.bmu.Lock()
+	t := b.current
+	b.current = nil
+	b.bmu.Unlock()
+	if t == nil {
+		return nil
+	}
+	b.finish(t, result.TestFailed, t.Timeout.Seconds(), fmt.Sprintf("[TIMEDOUT] it did not end within its time limit of %v, and its batch was killed", t.Timeout))
+	return t
+}
+
+// finish records the end of a test, once.
+func (b *batch) finish(t *result.PlannedTest, state result.TestState, seconds float64, message string) {
+	b.bmu.Lock()
+	done := b.finished[t.ID]
+	b.finished[t.ID] = true
+	b.bmu.Unlock()
+	if done {
+		return
+	}
+	b.finishTest(result.TestRun{
+		ID:      t.ID,
+		Name:    t.Name,
+		Attempt: b.attempt(t),
+		Batch:   b.ID,
+		State:   state,
+		Seconds: seconds,
+		Message: redact.String(message),
+	})
+}
+
+func (b *batch) attempt(t *result.PlannedTest) int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return len(b.attempts[t.ID]) + 1
+}
+
+// The methods of [e2e.Listener].
+
+func (b *batch) SuiteRun(id string) {
+	b.bmu.Lock()
+	known := b.SuiteRunID != ""
+	if !known {
+		b.SuiteRunID = id
+	}
+	b.bmu.Unlock()
+	if !known {
+		b.record(result.Event{Type: result.BatchSuite, Batch: b.event()})
+	}
+}
+
+func (b *batch) Started(name string) {
+	t := b.byName[name]
+	b.record(result.Event{Type: result.TestStarted, Test: &result.TestRun{ID: t.ID, Name: t.Name, Attempt: b.attempt(t), Batch: b.ID}})
+	b.bmu.Lock()
+	b.current = t
+	b.timer.Reset(t.Timeout)
+	b.bmu.Unlock()
+}
+
+func (b *batch) Finished(f e2e.Finished) {
+	t := b.byName[f.Name]
+	b.bmu.Lock()
+	b.current = nil
+	b.timer.Stop()
+	b.said[f.Name] = f
+	b.bmu.Unlock()
+	state, message := f.State, f.Message
+	if state == result.TestFailed {
+		// A test that fails because the cluster is gone had no fair run.
+		if err := b.probe(); err != nil {
+			state = result.TestError
+			message = fmt.Sprintf("the API server does not answer: %v\nThe test said: %s", err, message)
+			b.lost(fmt.Sprintf("the API server stopped answering: %v", err))
+		}
+	}
+	b.finish(t, state, f.Seconds, message)
+}
+
+func (b *batch) SuiteFailed(node, message string) {
+	b.bmu.Lock()
+	defer b.bmu.Unlock()
+	b.suites = append(b.suites, result.Suite{Node: node, Message: message})
+}
+
+// settle compares what the output said with ginkgo's report, and accounts for
+// the tests that have no result yet. ended says that the process came to its
+// end by itself.
+func (b *batch) settle(path, unfinished string, ended bool) {
+	report, err := e2e.ReadReport(path)
+	if err != nil {
+		report = nil
+	}
+	suites := b.suites
+	if report != nil {
+		suites = report.SuiteFailures
+	}
+	byItself := b.cause == "" && ended
+	switch {
+	case byItself:
+		suites = append(suites, b.contradictions(report, len(suites) > 0)...)
+	case b.cause == "":
+		suites = append(suites, result.Suite{Node: "process", Message: b.ending()})
+	}
+	if b.cause == "" {
+		for _, s := range suites {
+			s.Batch, s.Message = b.ID, redact.String(s.Message)
+			b.record(result.Event{Type: result.SuiteFailed, Suite: &s})
+		}
+	}
+	for _, t := range b.tests {
+		if b.finished[t.ID] {
+			continue
+		}
+		if report != nil {
+			if f, ok := report.Tests[t.Name]; ok {
+				b.finish(t, f.State, f.Seconds, f.Message)
+				continue
+			}
+		}
+		switch {
+		case t.Name == unfinished && b.cause != "":
+			b.finish(t, result.TestError, 0, "it was running when the run was stopped: "+b.cause)
+		case t.Name == unfinished:
+			b.finish(t, result.TestError, 0, "it was running when "+b.ending())
+		case byItself && len(suites) > 0:
+			b.finish(t, result.TestError, 0, fmt.Sprintf("it did not run: %s failed: %s", suites[0].Node, suites[0].Message))
+		case byItself && len(b.said) > 0:
+			b.finish(t, result.TestError, 0, "neither e2e.test's output nor its report has a result of it, though "+b.ending())
+		}
+	}
+}
+
+// contradictions finds where the output, ginkgo's report and the exit code do
+// not tell the same story.
+func (b *batch) contradictions(report *e2e.Report, explained bool) []result.Suite {
+	var found []string
+	failed := false
+	for name, said := range b.said {
+		failed = failed || said.State == result.TestFailed || said.State == result.TestError
+		if report == nil {
+			continue
+		}
+		if f, ok := report.Tests[name]; !ok {
+			found = append(found, fmt.Sprintf("the output says %s of %q, and ginkgo's report does not know it", said.State, name))
+		} else if f.State != said.State {
+			found = append(found, fmt.Sprintf("the output says %s of %q, and ginkgo's report says %s", said.State, name, f.State))
+		}
+	}
+	if report == nil && len(b.said) > 0 {
+		found = append(found, "e2e.test ended by itself and left no readable report")
+	}
+	if report != nil {
+		for name, f := range report.Tests {
+			failed = failed || f.State == result.TestFailed || f.State == result.TestError
+			if b.byName[name] == nil {
+				found = append(found, fmt.Sprintf("a test ran that was not asked for: %q", name))
+			}
+		}
+	}
+	if len(b.said) > 0 && !explained && failed != (b.Exit != "exit code 0") {
+		found = append(found, fmt.Sprintf("e2e.test ended with %s, and failed tests were seen: %t", b.Exit, failed))
+	}
+	slices.Sort(found)
+	var out []result.Suite
+	for _, f := range found {
+		out = append(out, result.Suite{Node: "reconciliation", Message: f})
+	}
+	return out
+}
+
+// ending tells how the process ended and what it said last.
+func (b *batch) ending() string {
+	if last := b.tail.String(); last != "" {
+		return fmt.Sprintf("e2e.test ended (%s), last saying: %s", b.Exit, redact.String(last))
+	}
+	return fmt.Sprintf("e2e.test ended (%s) without a word", b.Exit)
+}
+
+// cleanUp removes the namespaces of a process that could not do so itself.
+func (b *batch) cleanUp(ctx context.Context) {
+	b.mu.Lock()
+	gone := b.gone != ""
+	b.mu.Unlock()
+	if gone || b.SuiteRunID == "" || ctx.Err() != nil {
+		return
+	}
+	if err := b.removeNamespaces(ctx, []string{b.SuiteRunID}); err != nil {
+		b.Observer.Note(err.Error())
+	}
+}
+
+// sink takes the output of e2e.test apart: to the parser, to the log, and its
+// end to the tail. A log that cannot be written does not stop the tests from
+// being read.
+type sink struct {
+	output *e2e.Output
+	log    *redact.Writer
+	tail   *tail
+	err    error
+}
+
+func (s *sink) Write(p []byte) (int, error) {
+	if s.err == nil {
+		_, s.err = s.log.Write(p)
+	}
+	s.tail.Write(p)
+	return s.output.Write(p)
+}
+
+// tail keeps the end of what is written to it.
+type tail struct{ data []byte }
+
+const tailSize = 2 << 10
+
+func (t *tail) Write(p []byte) {
+	t.data = append(t.data, p...)
+	if len(t.data) > 2*tailSize {
+		t.data = slices.Clone(t.data[len(t.data)-tailSize:])
+	}
+}
+
+// String returns the last lines.
+func (t *tail) String() string {
+	const lines = 5
+	text := strings.ToValidUTF8(string(t.data[max(0, len(t.data)-tailSize):]), "\uFFFD")
+	all := strings.Split(strings.TrimSpace(text), "\n")
+	return strings.Join(all[max(0, len(all)-lines):], "\n")
+}

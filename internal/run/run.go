@@ -1,0 +1,407 @@
+package run
+
+import (
+	"cmp"
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/windows-op-readiness/windows-op-readiness/internal/e2e"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/result"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/verdict"
+	"github.com/windows-op-readiness/windows-op-readiness/specs"
+)
+
+// Cluster is what the engine needs of the cluster beside the tests.
+type Cluster interface {
+	// Healthy returns an error when the API server does not answer.
+	Healthy(ctx context.Context) error
+	// RemoveNamespaces deletes what the tests of the given e2e.test processes
+	// left, waits until it is gone, and returns how many namespaces it was.
+	RemoveNamespaces(ctx context.Context, suiteRunIDs []string) (int, error)
+}
+
+// Observer is told everything that is recorded, after it was. Its methods are
+// called concurrently.
+type Observer interface {
+	Event(e result.Event)
+	// Note is told what is worth a line and is not a result.
+	Note(text string)
+}
+
+// Options are what a run is made of. All fields are needed but those that
+// have a default.
+type Options struct {
+	Plan     *result.Plan
+	Manifest *result.Manifest
+	Folder   *result.Folder
+	Binary   *e2e.Binary
+	Flags    e2e.Flags
+	// Env is the environment of e2e.test.
+	Env      []string
+	Cluster  Cluster
+	Observer Observer
+	// Retries is how often a failed test is run again.
+	Retries int
+	// Procs is how many tests that allow it run beside each other; at least 1.
+	Procs int
+	// Previous is what the folder already holds when a run is resumed.
+	Previous *result.Run
+	// Stop, when closed, asks for a graceful stop: the tests that run are
+	// interrupted and clean up, and no other is started. Cancelling the
+	// context of [Run] stops at once.
+	Stop <-chan struct{}
+	// TempDir is for files that are not results.
+	TempDir string
+
+	// Grace is how long e2e.test may take to clean up after an interrupt
+	// before it is killed; 0 is two minutes.
+	Grace time.Duration
+	// HealthInterval is how often the API server is asked whether it is
+	// there; 0 is ten seconds. A server that was not six times in a row is gone.
+	HealthInterval time.Duration
+	// ProbeInterval is the time between the questions after a test failed; 0
+	// is three seconds.
+	ProbeInterval time.Duration
+}
+
+func (o *Options) defaults() {
+	o.Grace = cmp.Or(o.Grace, 2*time.Minute)
+	o.HealthInterval = cmp.Or(o.HealthInterval, 10*time.Second)
+	o.ProbeInterval = cmp.Or(o.ProbeInterval, 3*time.Second)
+	o.Procs = max(o.Procs, 1)
+}
+
+// ErrInterrupted says that the run was stopped early, as asked.
+var ErrInterrupted = errors.New("interrupted")
+
+// Run runs the tests of the manifest's shard, and returns when all of them
+// have a result, when it was asked to stop ([ErrInterrupted]), or when results
+// cannot be recorded any more. That tests fail is not an error.
+func Run(ctx context.Context, o Options) error {
+	o.defaults()
+	e := &engine{Options: o, attempts: map[string][]result.TestRun{}, stopped: make(chan struct{}), killed: ctx.Done()}
+	if o.Previous != nil {
+		for id, runs := range o.Previous.Attempts {
+			e.attempts[id] = slices.Clone(runs)
+		}
+		e.batches = len(o.Previous.Batches)
+	}
+	return e.run(ctx)
+}
+
+type engine struct {
+	Options
+
+	mu       sync.Mutex
+	attempts map[string][]result.TestRun // finished ones, by test id
+	batches  int
+	failure  error  // results cannot be recorded
+	gone     string // why the cluster is given up; "" while it is there
+
+	stopOnce sync.Once
+	stopped  chan struct{}   // closed when no further test is to start
+	killed   <-chan struct{} // closed when everything is to stop at once
+}
+
+func (e *engine) run(ctx context.Context) error {
+	watching := make(chan struct{})
+	defer close(watching)
+	go func() {
+		select {
+		case <-e.Stop:
+			e.stop()
+		case <-ctx.Done():
+			e.stop()
+		case <-watching:
+		}
+	}()
+	e.record(result.Event{Type: result.RunStarted})
+	if err := e.clearLeftovers(ctx); err != nil {
+		return err
+	}
+	e.decide()
+	for _, g := range e.groups() {
+		for try := 0; try <= e.Retries; try++ {
+			again := e.due(g, try)
+			if len(again) == 0 || e.isStopped() {
+				break
+			}
+			if try > 0 {
+				e.Observer.Note(fmt.Sprintf("running %d failed tests again", len(again)))
+			}
+			e.runGroup(ctx, again)
+		}
+	}
+	interrupted := ctx.Err() != nil || isClosed(e.Stop)
+	e.mu.Lock()
+	gone := e.gone
+	e.mu.Unlock()
+	if gone != "" && !interrupted {
+		e.giveUp(gone)
+	}
+	e.record(result.Event{Type: result.RunFinished, Interrupted: interrupted})
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	switch {
+	case e.failure != nil:
+		return e.failure
+	case interrupted:
+		return ErrInterrupted
+	}
+	return nil
+}
+
+// clearLeftovers removes what a run that was killed left in the cluster.
+func (e *engine) clearLeftovers(ctx context.Context) error {
+	if e.Previous == nil {
+		return nil
+	}
+	var ids []string
+	for _, b := range e.Previous.Batches {
+		if b.Exit == "" && b.SuiteRunID != "" {
+			ids = append(ids, b.SuiteRunID)
+		}
+	}
+	return e.removeNamespaces(ctx, ids)
+}
+
+// removeTimeout bounds the wait for namespaces to be gone.
+const removeTimeout = 3 * time.Minute
+
+func (e *engine) removeNamespaces(ctx context.Context, suiteRunIDs []string) error {
+	if len(suiteRunIDs) == 0 {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, removeTimeout)
+	defer cancel()
+	n, err := e.Cluster.RemoveNamespaces(ctx, suiteRunIDs)
+	if n > 0 {
+		e.Observer.Note(fmt.Sprintf("removed %d namespaces that tests left behind", n))
+	}
+	return err
+}
+
+// decide records the cases that are not tested, and why.
+func (e *engine) decide() {
+	for i := range e.Plan.Cases {
+		c := &e.Plan.Cases[i]
+		if c.Shard != e.Manifest.Shard {
+			continue
+		}
+		if outcome, reason := verdict.Decide(c, e.Manifest); outcome != "" {
+			e.record(result.Event{Type: result.CaseDecided, Case: &result.Decision{ID: c.ID, Outcome: string(outcome), Reason: reason}})
+		}
+	}
+}
+
+// Tests returns the tests of the manifest's shard that serve at least one case
+// that is to be tested, in the order in which they run.
+func Tests(plan *result.Plan, manifest *result.Manifest) []*result.PlannedTest {
+	testable := map[string]bool{}
+	for i := range plan.Cases {
+		c := &plan.Cases[i]
+		outcome, _ := verdict.Decide(c, manifest)
+		testable[c.ID] = outcome == ""
+	}
+	var tests []*result.PlannedTest
+	for i := range plan.Tests {
+		t := &plan.Tests[i]
+		if t.Shard == manifest.Shard && slices.ContainsFunc(t.Cases, func(id string) bool { return testable[id] }) {
+			tests = append(tests, t)
+		}
+	}
+	return tests
+}
+
+// groups returns the tests to run, cut where phase or conditions change.
+func (e *engine) groups() [][]*result.PlannedTest {
+	var groups [][]*result.PlannedTest
+	var last *result.PlannedTest
+	for _, t := range Tests(e.Plan, e.Manifest) {
+		if last == nil || last.Phase != t.Phase || last.Conditions != t.Conditions {
+			groups = append(groups, nil)
+		}
+		groups[len(groups)-1] = append(groups[len(groups)-1], t)
+		last = t
+	}
+	return groups
+}
+
+// due returns the tests of a group that must run: at first those without a
+// fair result, then those that failed.
+func (e *engine) due(group []*result.PlannedTest, try int) []*result.PlannedTest {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	var due []*result.PlannedTest
+	for _, t := range group {
+		runs := e.attempts[t.ID]
+		failures := 0
+		for _, r := range runs {
+			if r.State == result.TestFailed {
+				failures++
+			}
+		}
+		var last result.TestState
+		if len(runs) > 0 {
+			last = runs[len(runs)-1].State
+		}
+		switch {
+		case last == "", last == result.TestError && try == 0:
+			due = append(due, t)
+		case last == result.TestFailed && try > 0 && failures <= e.Retries:
+			due = append(due, t)
+		}
+	}
+	return due
+}
+
+// runGroup runs tests of one phase and one set of conditions.
+func (e *engine) runGroup(ctx context.Context, tests []*result.PlannedTest) {
+	lanes := 1
+	if tests[0].Phase == specs.Parallel {
+		lanes = min(e.Procs, len(tests))
+	}
+	var group errgroup.Group
+	for _, lane := range deal(tests, lanes) {
+		group.Go(func() error {
+			e.runLane(ctx, lane)
+			return nil
+		})
+	}
+	_ = group.Wait() // lanes record what goes wrong; they return no errors
+}
+
+// deal gives each test, longest first, to the lane with the least to do.
+func deal(tests []*result.PlannedTest, lanes int) [][]*result.PlannedTest {
+	sorted := slices.Clone(tests)
+	slices.SortStableFunc(sorted, func(a, b *result.PlannedTest) int { return cmp.Compare(b.Duration, a.Duration) })
+	out := make([][]*result.PlannedTest, lanes)
+	load := make([]time.Duration, lanes)
+	for _, t := range sorted {
+		least := 0
+		for i := range load {
+			if load[i] < load[least] {
+				least = i
+			}
+		}
+		load[least] += t.Duration
+		out[least] = append(out[least], t)
+	}
+	return out
+}
+
+// runLane runs tests one after the other: in one process, and where that had
+// to be killed or died, the rest in another.
+func (e *engine) runLane(ctx context.Context, tests []*result.PlannedTest) {
+	for len(tests) > 0 && !e.isStopped() {
+		b := e.newBatch(tests)
+		b.run(ctx)
+		rest := slices.DeleteFunc(slices.Clone(tests), func(t *result.PlannedTest) bool { return b.finished[t.ID] })
+		if len(rest) == len(tests) && !e.isStopped() {
+			for _, t := range rest {
+				b.finish(t, result.TestError, 0, fmt.Sprintf("e2e.test ran none of %d tests: %s", len(rest), b.ending()))
+			}
+			return
+		}
+		tests = rest
+	}
+}
+
+// giveUp records the tests that cannot get a fair run any more.
+func (e *engine) giveUp(reason string) {
+	for _, t := range Tests(e.Plan, e.Manifest) {
+		e.mu.Lock()
+		tried := len(e.attempts[t.ID]) > 0
+		e.mu.Unlock()
+		if !tried {
+			e.finishTest(result.TestRun{ID: t.ID, Name: t.Name, Attempt: 1, State: result.TestError, Message: reason})
+		}
+	}
+}
+
+// finishTest records the end of an attempt.
+func (e *engine) finishTest(run result.TestRun) {
+	e.mu.Lock()
+	e.attempts[run.ID] = append(e.attempts[run.ID], run)
+	e.mu.Unlock()
+	e.record(result.Event{Type: result.TestFinished, Test: &run})
+}
+
+// record writes an event, and then tells the observer. When it cannot be
+// written, the run stops: what is not on disk does not count.
+func (e *engine) record(ev result.Event) {
+	ev.Time = time.Now().UTC()
+	if err := e.Folder.Append(ev); err != nil {
+		e.mu.Lock()
+		if e.failure == nil {
+			e.failure = err
+		}
+		e.mu.Unlock()
+		e.stop()
+		return
+	}
+	e.Observer.Event(ev)
+}
+
+// lost gives the cluster up.
+func (e *engine) lost(reason string) {
+	e.mu.Lock()
+	if e.gone == "" {
+		e.gone = reason
+	}
+	e.mu.Unlock()
+	e.stop()
+}
+
+// probe asks the API server whether it is there, a few times before it gives
+// up, and returns the last answer.
+func (e *engine) probe() error {
+	const tries = 5
+	var err error
+	for i := range tries {
+		if i > 0 {
+			select {
+			case <-time.After(e.ProbeInterval):
+			case <-e.killed:
+				return err
+			}
+		}
+		ask, cancel := context.WithTimeout(context.Background(), e.HealthInterval)
+		err = e.Cluster.Healthy(ask)
+		cancel()
+		if err == nil {
+			return nil
+		}
+	}
+	return err
+}
+
+func (e *engine) stop() { e.stopOnce.Do(func() { close(e.stopped) }) }
+
+func (e *engine) isStopped() bool { return isClosed(e.stopped) }
+
+func isClosed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}
+
+// seed makes the order of tests within a batch a property of the plan.
+func (e *engine) seed() int64 {
+	raw, err := hex.DecodeString(strings.TrimPrefix(e.Plan.Digest, "sha256:"))
+	if err != nil || len(raw) < 3 {
+		return 1
+	}
+	return int64(raw[0])<<16 | int64(raw[1])<<8 | int64(raw[2]) + 1
+}

@@ -1,0 +1,143 @@
+package verdict
+
+import (
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/windows-op-readiness/windows-op-readiness/internal/result"
+	"github.com/windows-op-readiness/windows-op-readiness/specs"
+)
+
+// standardImages may be used by Windows workloads of any case.
+var standardImages = []string{"agnhost", "pause"}
+
+// audit checks that what passed also proves something: every role was seen
+// where the case wants it, and with images that the standard allows.
+func (j *judge) audit(c *CaseResult) {
+	var problems []string
+	var all []result.Pod
+	for _, t := range c.Tests {
+		last := t.Attempts[len(t.Attempts)-1]
+		pods := j.pods(t.Test.ID, last.Attempt)
+		all = append(all, pods...)
+		problems = append(problems, misplaced(c.Case.Conditions.Placement, pods)...)
+	}
+	c.Evidence = describe(all)
+	c.Images = foreignImages(c.Case, all)
+	if len(c.Images) > 0 && c.Case.Proof == specs.ProofFull {
+		problems = append(problems, "it claims full proof with images that the standard does not allow for Windows: "+strings.Join(c.Images, ", "))
+	}
+	if len(problems) > 0 {
+		c.Outcome = Unproven
+		c.Reason = strings.Join(slices.Compact(problems), "; ")
+	}
+}
+
+// pods returns what is known last of each pod of one attempt of a test.
+func (j *judge) pods(id string, attempt int) []result.Pod {
+	latest := map[string]result.Pod{}
+	for _, p := range j.run.Pods {
+		if p.Test == id && p.Attempt == attempt {
+			latest[p.Namespace+"/"+p.Name] = p
+		}
+	}
+	out := make([]result.Pod, 0, len(latest))
+	for _, key := range slices.Sorted(maps.Keys(latest)) {
+		out = append(out, latest[key])
+	}
+	return out
+}
+
+// misplaced says which roles of a placement were not seen where they belong.
+func misplaced(placement []specs.Placement, pods []result.Pod) []string {
+	var problems []string
+	for _, role := range placement {
+		re, err := regexp.Compile(role.Pods)
+		if err != nil {
+			problems = append(problems, fmt.Sprintf("placement of pods %q: %v", role.Pods, err))
+			continue
+		}
+		seen := map[specs.OS]int{}
+		for _, p := range pods {
+			// A pod that never was on a node proves nothing either way.
+			if p.Node == "" || !re.MatchString(p.Name) {
+				continue
+			}
+			switch {
+			case role.OS == specs.AnyOS, p.OS == role.OS:
+				seen[p.OS]++
+			case p.OS == "":
+				problems = append(problems, fmt.Sprintf("pod %s ran on node %s, whose operating system was not observed", p.Name, p.Node))
+			default:
+				problems = append(problems, fmt.Sprintf("pod %s ran on %s, and the case wants it on %s", p.Name, p.OS, role.OS))
+			}
+		}
+		for _, os := range role.Systems() {
+			if seen[os] == 0 {
+				problems = append(problems, fmt.Sprintf("no pod %q was observed on %s", role.Pods, os))
+			}
+		}
+		if len(role.Systems()) == 0 && len(seen) == 0 {
+			problems = append(problems, fmt.Sprintf("no pod %q was observed", role.Pods))
+		}
+	}
+	return problems
+}
+
+// foreignImages lists the images of pods on Windows that neither the standard
+// nor the case allows.
+func foreignImages(c *result.PlannedCase, pods []result.Pod) []string {
+	allowed := slices.Clone(standardImages)
+	for _, e := range c.Images {
+		allowed = append(allowed, e.Image)
+	}
+	foreign := map[string]bool{}
+	for _, p := range pods {
+		if p.OS != specs.Windows {
+			continue
+		}
+		for _, image := range p.Images {
+			if !slices.Contains(allowed, imageName(image)) {
+				foreign[image] = true
+			}
+		}
+	}
+	return slices.Sorted(maps.Keys(foreign))
+}
+
+// imageName takes registry, tag and digest off an image's reference.
+func imageName(ref string) string {
+	ref, _, _ = strings.Cut(ref, "@")
+	ref = ref[strings.LastIndexByte(ref, '/')+1:]
+	name, _, _ := strings.Cut(ref, ":")
+	return name
+}
+
+// describe tells where pods ran: "4 pods: 3 on Windows 10.0.20348, 1 on Linux".
+func describe(pods []result.Pod) string {
+	if len(pods) == 0 {
+		return ""
+	}
+	counts := map[string]int{}
+	for _, p := range pods {
+		where := "on no node"
+		switch p.OS {
+		case specs.Windows:
+			where = strings.TrimSpace("on Windows " + p.WindowsBuild)
+		case specs.Linux:
+			where = "on Linux"
+		}
+		if p.Simulated {
+			where += " (simulated)"
+		}
+		counts[where]++
+	}
+	parts := []string{}
+	for _, where := range slices.Backward(slices.Sorted(maps.Keys(counts))) {
+		parts = append(parts, fmt.Sprintf("%d %s", counts[where], where))
+	}
+	return fmt.Sprintf("%d pods: %s", len(pods), strings.Join(parts, ", "))
+}

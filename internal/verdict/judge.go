@@ -1,0 +1,316 @@
+package verdict
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/windows-op-readiness/windows-op-readiness/internal/result"
+	"github.com/windows-op-readiness/windows-op-readiness/specs"
+)
+
+// Judgement is what a run comes to.
+type Judgement struct {
+	Scope   Scope   `json:"scope"`
+	Verdict Verdict `json:"verdict"`
+	// Reasons say why the verdict is not "ready", the gravest first.
+	Reasons []string `json:"reasons,omitempty"`
+	// Beside are things to know beside the verdict that do not change it.
+	Beside []string `json:"beside,omitempty"`
+	// Interrupted says that a signal ended the run early.
+	Interrupted bool             `json:"interrupted,omitempty"`
+	Counts      Counts           `json:"counts"`
+	Outcomes    map[Outcome]int  `json:"outcomes"`
+	Categories  []CategoryResult `json:"categories"`
+	Cases       []CaseResult     `json:"cases"`
+	Suites      []result.Suite   `json:"suiteFailures,omitempty"`
+}
+
+// ExitCode returns the exit code of a command that came to this judgement.
+func (j *Judgement) ExitCode() int {
+	if j.Interrupted {
+		return ExitInterrupted
+	}
+	return j.Verdict.ExitCode()
+}
+
+// Counts stand beside every verdict: how many requirements of the standard
+// were proven.
+type Counts struct {
+	// Proven fully, and Parts in part, of Total requirements that the
+	// standard has in this scope, tested or not.
+	Proven int `json:"proven"`
+	Parts  int `json:"inPart"`
+	Total  int `json:"total"`
+}
+
+// String returns "20 proven, 13 in part, of 46".
+func (c Counts) String() string {
+	return fmt.Sprintf("%d proven, %d in part, of %d", c.Proven, c.Parts, c.Total)
+}
+
+// CategoryResult is what a category comes to.
+type CategoryResult struct {
+	Category specs.Category  `json:"category"`
+	Verdict  Verdict         `json:"verdict"`
+	Gates    bool            `json:"gates"`
+	Counts   Counts          `json:"counts"`
+	Outcomes map[Outcome]int `json:"outcomes"`
+	Seconds  float64         `json:"seconds"`
+}
+
+// CaseResult is how one case ended.
+type CaseResult struct {
+	Case    *result.PlannedCase `json:"case"`
+	Outcome Outcome             `json:"outcome"`
+	Reason  string              `json:"reason,omitempty"`
+	Seconds float64             `json:"seconds"`
+	Tests   []TestResult        `json:"tests,omitempty"`
+	// Evidence tells where the pods of the passing attempts ran; "" where
+	// none were observed.
+	Evidence string `json:"evidence,omitempty"`
+	// Images are those used on Windows that the standard does not allow.
+	Images []string `json:"images,omitempty"`
+}
+
+// TestResult is how one test of a case ended.
+type TestResult struct {
+	Test     *result.PlannedTest `json:"test"`
+	Outcome  Outcome             `json:"outcome"`
+	Reason   string              `json:"reason,omitempty"`
+	Attempts []result.TestRun    `json:"attempts,omitempty"`
+}
+
+// Judge judges a run.
+func Judge(run *result.Run) *Judgement {
+	j := &judge{run: run, byID: make(map[string]*result.PlannedTest, len(run.Plan.Tests))}
+	for i := range run.Plan.Tests {
+		j.byID[run.Plan.Tests[i].ID] = &run.Plan.Tests[i]
+	}
+	out := &Judgement{Scope: ScopeOf(run), Interrupted: run.Interrupted, Suites: run.Suites}
+	for i := range run.Plan.Cases {
+		c := &run.Plan.Cases[i]
+		if c.Kind != specs.Rule && out.Scope.holds(c) {
+			out.Cases = append(out.Cases, j.judge(c))
+		}
+	}
+	tested := categories(run.Plan, out.Cases)
+	var rules []CaseResult
+	for i := range run.Plan.Cases {
+		c := &run.Plan.Cases[i]
+		if c.Kind == specs.Rule && out.Scope.holds(c) {
+			rules = append(rules, j.rule(c, out.Cases, tested))
+		}
+	}
+	out.Cases = append(rules, out.Cases...)
+	out.Categories = categories(run.Plan, out.Cases)
+	out.Outcomes = map[Outcome]int{}
+	for _, c := range out.Cases {
+		out.Outcomes[c.Outcome]++
+	}
+	for _, c := range out.Categories {
+		out.Counts.Proven += c.Counts.Proven
+		out.Counts.Parts += c.Counts.Parts
+	}
+	out.Counts.Total = out.Scope.total(run.Plan)
+	out.conclude(run)
+	return out
+}
+
+type judge struct {
+	run  *result.Run
+	byID map[string]*result.PlannedTest
+}
+
+func (j *judge) judge(c *result.PlannedCase) CaseResult {
+	out := CaseResult{Case: c}
+	if outcome, reason := Decide(c, j.run.Manifest); outcome != "" {
+		out.Outcome, out.Reason = outcome, reason
+		return out
+	}
+	if len(c.TestIDs) == 0 {
+		out.Outcome, out.Reason = Error, "the plan has no test for it"
+		return out
+	}
+	for _, id := range c.TestIDs {
+		t := j.test(id)
+		for _, a := range t.Attempts {
+			out.Seconds += a.Seconds
+		}
+		out.Tests = append(out.Tests, t)
+	}
+	worst := out.Tests[0]
+	for _, t := range out.Tests[1:] {
+		if severity(t.Outcome) > severity(worst.Outcome) {
+			worst = t
+		}
+	}
+	out.Outcome, out.Reason = worst.Outcome, worst.Reason
+	if out.Outcome.Good() {
+		j.audit(&out)
+	}
+	return out
+}
+
+// severity orders the outcomes of tests: the worst one is the case's.
+func severity(o Outcome) int {
+	return slices.Index([]Outcome{Passed, Flaky, NotTested, Error, Failed}, o)
+}
+
+func (j *judge) test(id string) TestResult {
+	t := j.byID[id]
+	if t == nil {
+		return TestResult{
+			Test:    &result.PlannedTest{ID: id, Name: id},
+			Outcome: Error,
+			Reason:  "the plan names a test that it does not hold",
+		}
+	}
+	out := TestResult{Test: t, Attempts: j.run.Attempts[id]}
+	if len(out.Attempts) == 0 {
+		_, started := j.run.Unfinished[id]
+		switch {
+		case started:
+			out.Outcome, out.Reason = Error, "it was running when the run was killed"
+		case j.run.Finished && !j.run.Interrupted:
+			out.Outcome, out.Reason = Error, "the run ended and has no result of it"
+		default:
+			out.Outcome, out.Reason = NotTested, "the run ended before its turn"
+		}
+		return out
+	}
+	// The newest attempt counts; what came before it says whether it is flaky.
+	last := out.Attempts[len(out.Attempts)-1]
+	out.Reason = last.Message
+	switch last.State {
+	case result.TestPassed:
+		out.Outcome, out.Reason = Passed, ""
+		for _, earlier := range out.Attempts[:len(out.Attempts)-1] {
+			if earlier.State == result.TestFailed {
+				out.Outcome, out.Reason = Flaky, fmt.Sprintf("passed in attempt %d, after: %s", last.Attempt, earlier.Message)
+			}
+		}
+	case result.TestFailed:
+		out.Outcome = Failed
+	case result.TestSkipped:
+		out.Outcome, out.Reason = NotTested, "the test skipped itself: "+last.Message
+	default:
+		out.Outcome = Error
+	}
+	return out
+}
+
+// conclude takes the verdict from the cases that gate.
+func (j *Judgement) conclude(run *result.Run) {
+	var failed, open []string
+	good := 0
+	for i := range j.Cases {
+		c := &j.Cases[i]
+		if !c.Case.Gates() {
+			continue
+		}
+		if c.Case.Check == CheckLinuxConformance && c.Outcome == NotTested {
+			j.Beside = append(j.Beside, "Linux conformance was not tested: bring its JUnit with --conformance-junit")
+			continue
+		}
+		switch c.Outcome {
+		case Passed, Flaky:
+			if c.Case.Kind == specs.Requirement {
+				good++
+			}
+		case Failed:
+			failed = append(failed, c.Case.ID+" failed")
+		case Unproven, Error, NotTested:
+			open = append(open, fmt.Sprintf("%s is %s", c.Case.ID, c.Outcome))
+		}
+	}
+	for _, s := range j.Suites {
+		open = append(open, fmt.Sprintf("%s of %s failed", s.Node, s.Batch))
+	}
+	open = append(open, run.Problems...)
+	switch {
+	case run.Interrupted:
+		open = append(open, "the run was interrupted")
+	case !run.Finished:
+		open = append(open, "the run was killed, or is still going on")
+	}
+	if good == 0 {
+		open = append(open, "no requirement in scope was tested and passed")
+	}
+	for _, c := range j.Categories {
+		if strings.HasPrefix(string(c.Category), "Core.") && c.Verdict == NotAsked {
+			open = append(open, fmt.Sprintf("nothing of %s was tested, and every cluster must have it", c.Category))
+		}
+	}
+	j.Reasons = append(failed, open...)
+	switch {
+	case len(failed) > 0:
+		j.Verdict = NotReady
+	case len(open) > 0:
+		j.Verdict = Inconclusive
+	default:
+		j.Verdict = Ready
+	}
+}
+
+// categories sums the cases up by category, in the order of the plan.
+func categories(plan *result.Plan, cases []CaseResult) []CategoryResult {
+	var out []CategoryResult
+	for i := range cases {
+		c := &cases[i]
+		k := slices.IndexFunc(out, func(r CategoryResult) bool { return r.Category == c.Case.Category })
+		if k < 0 {
+			k = len(out)
+			out = append(out, CategoryResult{
+				Category: c.Case.Category,
+				Outcomes: map[Outcome]int{},
+				Counts:   Counts{Total: plan.Standard[c.Case.Category]},
+			})
+		}
+		r := &out[k]
+		r.Outcomes[c.Outcome]++
+		r.Seconds += c.Seconds
+		r.Gates = r.Gates || c.Case.Gates()
+		if c.Case.Kind == specs.Requirement && c.Outcome.Good() {
+			if c.Case.Proof == specs.ProofFull {
+				r.Counts.Proven++
+			} else {
+				r.Counts.Parts++
+			}
+		}
+	}
+	for k := range out {
+		out[k].Verdict = categoryVerdict(out[k].Category, cases)
+	}
+	return out
+}
+
+// categoryVerdict takes a category's verdict from its requirements or rules;
+// for Extend.Worker, where none gates, as if they did.
+func categoryVerdict(category specs.Category, cases []CaseResult) Verdict {
+	good, failed, open := false, false, false
+	for i := range cases {
+		c := &cases[i]
+		if c.Case.Category != category || c.Case.Kind == specs.Additional {
+			continue
+		}
+		switch c.Outcome {
+		case Passed, Flaky:
+			good = true
+		case Failed:
+			failed = true
+		case Unproven, Error, NotTested:
+			open = open || c.Case.Check != CheckLinuxConformance
+		}
+	}
+	switch {
+	case failed:
+		return NotReady
+	case open:
+		return Inconclusive
+	case good:
+		return Ready
+	default:
+		return NotAsked
+	}
+}

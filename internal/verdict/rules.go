@@ -1,0 +1,180 @@
+package verdict
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/windows-op-readiness/windows-op-readiness/internal/result"
+	"github.com/windows-op-readiness/windows-op-readiness/specs"
+)
+
+// The built-in checks that cluster rules name ([specs.Case.Check]).
+const (
+	CheckLinuxConformance   = "linux-conformance"
+	CheckCoreConformance    = "core-conformance"
+	CheckFeatureConformance = "feature-conformance"
+	CheckNodeCount          = "node-count"
+	CheckWindowsVersion     = "windows-version"
+	CheckTestImages         = "agnhost-images"
+	CheckCoreImages         = "core-images"
+)
+
+// windowsBuilds are the builds of Windows Server that the KEP names, and the
+// one newer LTSC release for which Kubernetes' test images are published.
+var windowsBuilds = map[string]string{
+	"10.0.17763": "2019",
+	"10.0.20348": "2022",
+	"10.0.26100": "2025",
+}
+
+// sumsUp reports whether a check speaks about the results of categories.
+func sumsUp(check string) bool {
+	return check == CheckCoreConformance || check == CheckFeatureConformance
+}
+
+// rule judges a rule from facts, evidence and the results of the other cases.
+func (j *judge) rule(c *result.PlannedCase, cases []CaseResult, tested []CategoryResult) CaseResult {
+	out := CaseResult{Case: c}
+	switch c.Check {
+	case CheckLinuxConformance:
+		out.Outcome, out.Reason = j.imported(c)
+	case CheckCoreConformance:
+		out.Outcome, out.Reason = sumUp(tested, "Core.")
+	case CheckFeatureConformance:
+		out.Outcome, out.Reason = sumUp(tested, "Extend.")
+	case CheckNodeCount:
+		out.Outcome, out.Reason = nodeCount(&j.run.Manifest.Cluster)
+	case CheckWindowsVersion:
+		out.Outcome, out.Reason = windowsVersion(&j.run.Manifest.Cluster)
+	case CheckTestImages:
+		out.Outcome, out.Reason = images(cases, "")
+	case CheckCoreImages:
+		out.Outcome, out.Reason = images(cases, "Core.")
+	default:
+		out.Outcome, out.Reason = NotImplemented, c.Missing
+	}
+	return out
+}
+
+// imported is the outcome of a rule that was decided from something the user
+// brought.
+func (j *judge) imported(c *result.PlannedCase) (Outcome, string) {
+	d, ok := j.run.Decisions[c.ID]
+	if !ok {
+		return NotTested, "no JUnit of a Linux conformance run was given (--conformance-junit)"
+	}
+	switch o := Outcome(d.Outcome); o {
+	case Passed, Failed, Error:
+		return o, d.Reason
+	}
+	return Error, fmt.Sprintf("the results folder has an outcome %q for it", d.Outcome)
+}
+
+func sumUp(categories []CategoryResult, prefix string) (Outcome, string) {
+	var failed, open []string
+	ready := 0
+	for _, c := range categories {
+		if !c.Gates || !strings.HasPrefix(string(c.Category), prefix) {
+			continue
+		}
+		switch c.Verdict {
+		case Ready:
+			ready++
+		case NotReady:
+			failed = append(failed, string(c.Category))
+		case Inconclusive:
+			open = append(open, string(c.Category))
+		}
+	}
+	switch {
+	case len(failed) > 0:
+		return Failed, "not ready: " + strings.Join(failed, ", ")
+	case len(open) > 0:
+		return NotTested, "inconclusive: " + strings.Join(open, ", ")
+	case ready == 0:
+		return NotApplicable, fmt.Sprintf("no category of %s* is asked of this cluster", prefix)
+	}
+	return Passed, ""
+}
+
+func nodeCount(f *result.Facts) (Outcome, string) {
+	const want = 2
+	var missing []string
+	enough := true
+	for _, os := range []specs.OS{specs.Linux, specs.Windows} {
+		all := f.Count(func(n *result.Node) bool { return n.OS == os && n.Schedulable() })
+		simulated := f.Count(func(n *result.Node) bool { return n.OS == os && n.Schedulable() && n.Simulated })
+		if all-simulated < want {
+			missing = append(missing, fmt.Sprintf("%d schedulable %s nodes (%d simulated)", all, os, simulated))
+		}
+		enough = enough && all >= want
+	}
+	switch {
+	case len(missing) == 0:
+		return Passed, ""
+	case enough:
+		return NotTested, "simulated nodes do not count: " + strings.Join(missing, ", ")
+	}
+	return Failed, fmt.Sprintf("the standard asks for %d of each: %s", want, strings.Join(missing, ", "))
+}
+
+func windowsVersion(f *result.Facts) (Outcome, string) {
+	var unknown, unsupported []string
+	real, simulated := 0, 0
+	for i := range f.Nodes {
+		n := &f.Nodes[i]
+		switch {
+		case n.OS != specs.Windows:
+		case n.Simulated:
+			simulated++
+		case n.WindowsBuild == "":
+			unknown = append(unknown, n.Name)
+		case windowsBuilds[n.WindowsBuild] == "":
+			unsupported = append(unsupported, n.Name+" runs "+n.WindowsBuild)
+		default:
+			real++
+		}
+	}
+	switch {
+	case len(unsupported) > 0:
+		return Failed, "the standard knows Windows Server 2019, 2022 and 2025: " + strings.Join(unsupported, ", ")
+	case len(unknown) > 0:
+		return NotTested, "nodes without the label node.kubernetes.io/windows-build: " + strings.Join(unknown, ", ")
+	case real > 0:
+		return Passed, ""
+	case simulated > 0:
+		return NotTested, fmt.Sprintf("all %d Windows nodes are simulated", simulated)
+	}
+	return Failed, "the cluster has no Windows node"
+}
+
+// images checks that every Windows pod that was observed used an image that
+// the standard allows, in the categories with the prefix.
+func images(cases []CaseResult, prefix string) (Outcome, string) {
+	var breaches []string
+	observed, good := 0, 0
+	for i := range cases {
+		c := &cases[i]
+		if c.Case.Kind != specs.Requirement || !strings.HasPrefix(string(c.Case.Category), prefix) {
+			continue
+		}
+		if len(c.Images) > 0 && c.Case.Proof == specs.ProofFull {
+			breaches = append(breaches, c.Case.ID)
+		}
+		if len(c.Tests) > 0 && (c.Outcome.Good() || c.Outcome == Unproven) {
+			good++
+			if c.Evidence != "" {
+				observed++
+			}
+		}
+	}
+	slices.Sort(breaches)
+	switch {
+	case len(breaches) > 0:
+		return Unproven, "other images were used: " + strings.Join(breaches, ", ")
+	case good == 0 || observed < good:
+		return NotTested, fmt.Sprintf("the pods of %d of %d passing cases were observed", observed, good)
+	}
+	return Passed, ""
+}

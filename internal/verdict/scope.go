@@ -1,0 +1,102 @@
+package verdict
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/windows-op-readiness/windows-op-readiness/internal/result"
+	"github.com/windows-op-readiness/windows-op-readiness/specs"
+)
+
+// ScopeKind is what a verdict speaks about.
+type ScopeKind string
+
+// The kinds of scopes.
+const (
+	ScopeCluster    ScopeKind = "cluster"
+	ScopeCategories ScopeKind = "categories"
+	ScopeCases      ScopeKind = "cases"
+	ScopeShard      ScopeKind = "shard"
+)
+
+// Scope is what a verdict speaks about. A verdict is never shown without it.
+type Scope struct {
+	Kind ScopeKind `json:"kind"`
+	// Shard and Shards are set when the results are those of one of several
+	// shards.
+	Shard      int              `json:"shard,omitempty"`
+	Shards     int              `json:"shards,omitempty"`
+	Categories []specs.Category `json:"categories,omitempty"`
+	Cases      []string         `json:"cases,omitempty"`
+}
+
+// ScopeOf returns the scope of a run: its shard's cases where it is one of
+// several, otherwise what its plan selected.
+func ScopeOf(run *result.Run) Scope {
+	sel := &run.Plan.Selection
+	switch {
+	case run.Plan.Shards > 1:
+		return Scope{Kind: ScopeShard, Shard: run.Manifest.Shard, Shards: run.Plan.Shards}
+	case sel.Whole():
+		return Scope{Kind: ScopeCluster}
+	case len(sel.Cases)+len(sel.Labels)+len(sel.Capabilities) == 0:
+		return Scope{Kind: ScopeCategories, Categories: sel.Categories}
+	}
+	s := Scope{Kind: ScopeCases}
+	for i := range run.Plan.Cases {
+		s.Cases = append(s.Cases, run.Plan.Cases[i].ID)
+	}
+	return s
+}
+
+// String names the scope for people.
+func (s Scope) String() string {
+	switch s.Kind {
+	case ScopeCluster:
+		return "the cluster"
+	case ScopeShard:
+		return fmt.Sprintf("shard %d of %d", s.Shard, s.Shards)
+	case ScopeCategories:
+		names := make([]string, len(s.Categories))
+		for i, c := range s.Categories {
+			names[i] = string(c)
+		}
+		return strings.Join(names, ", ")
+	default:
+		if len(s.Cases) <= 3 {
+			return strings.Join(s.Cases, ", ")
+		}
+		return fmt.Sprintf("%d selected cases", len(s.Cases))
+	}
+}
+
+// holds reports whether the scope covers the case. The rules that sum up
+// other categories are nobody's but the whole cluster's.
+func (s *Scope) holds(c *result.PlannedCase) bool {
+	if s.Kind == ScopeShard {
+		return c.Shard == s.Shard && !sumsUp(c.Check)
+	}
+	return s.Kind == ScopeCluster || !sumsUp(c.Check)
+}
+
+// total returns how many requirements the standard has in the scope.
+func (s *Scope) total(plan *result.Plan) int {
+	total := 0
+	switch s.Kind {
+	case ScopeCluster:
+		for _, n := range plan.Standard {
+			total += n
+		}
+	case ScopeCategories:
+		for _, c := range s.Categories {
+			total += plan.Standard[c]
+		}
+	default:
+		for i := range plan.Cases {
+			if c := &plan.Cases[i]; c.Kind == specs.Requirement && s.holds(c) {
+				total++
+			}
+		}
+	}
+	return total
+}
