@@ -79,6 +79,7 @@ func Read(r io.Reader, opts Options, each func(Case) error) (Summary, error) {
 const (
 	maxChildren   = 100    // elements directly in a case
 	maxProperties = 10_000 // of a case or suite
+	maxSuiteName  = 32 << 10
 )
 
 // parser turns tokens into cases. Its on-functions, where they are set, are
@@ -141,6 +142,9 @@ func (p *parser) suite() error {
 	}
 	outer := p.path
 	if name := p.attr("name"); name != "" && p.tag.name == "testsuite" {
+		if len(name) > maxSuiteName {
+			return p.fail("the name of a suite is longer than the limit of %d bytes", maxSuiteName)
+		}
 		p.path = append(slices.Clip(outer), name)
 	}
 	for {
@@ -212,6 +216,7 @@ func (p *parser) testcase() error {
 		c.Attrs = p.otherAttrs(c.Attrs, "name", "classname", "time")
 	}
 	var failure, errored, skipped bool
+	p.details = [3]Detail{}
 	details := &p.details
 	for children := 0; ; {
 		t, err := p.next()
@@ -334,7 +339,6 @@ func joined(a, b string) string {
 // content reads up to the end of the element just begun and returns the text
 // that stands directly in it, if that is wanted.
 func (p *parser) content(from int64, want bool) (string, error) {
-	var long strings.Builder
 	p.raw = p.scratch()
 	for depth := 1; depth > 0; {
 		t, err := p.next()
@@ -354,17 +358,9 @@ func (p *parser) content(from int64, want bool) (string, error) {
 				continue
 			}
 			p.raw = decode(p.raw, p.text, p.literal)
-			if len(p.raw) >= minWindow { // large texts are copied only once
-				long.Write(p.raw)
-				p.raw = p.raw[:0]
-			}
 		}
 	}
-	if long.Len() == 0 {
-		return string(p.raw), nil
-	}
-	long.Write(p.raw)
-	return long.String(), nil
+	return string(p.raw), nil
 }
 
 // properties reads the property elements of a properties element.
@@ -411,13 +407,9 @@ func (p *parser) tooLong(what, name string) error {
 	return p.fail("%s %q is longer than the limit of %d bytes", what, clip(name), p.limits.Case)
 }
 
-// scratch returns an empty buffer to decode into.
-func (p *parser) scratch() []byte {
-	if cap(p.raw) > 2*minWindow {
-		p.raw = nil
-	}
-	return p.raw[:0]
-}
+// scratch returns an empty buffer to decode into. It is used again, however
+// large it became: the limit of a case bounds it.
+func (p *parser) scratch() []byte { return p.raw[:0] }
 
 // value returns the value that an attribute stands for.
 func (p *parser) value(raw []byte) string {

@@ -148,6 +148,7 @@ func TestReadLimits(t *testing.T) {
 		{"children", "<testsuite><testcase name='n'>" + strings.Repeat("<failure/>", 101), Limits{}, "more elements than the limit of 100"},
 		{"properties", "<testsuite><testcase><properties>" + strings.Repeat("<property/>", 10_001), Limits{}, "more properties in one element than the limit of 10000"},
 		{"attributes", "<testsuite " + manyAttrs(200) + ">", Limits{}, "more attributes than the limit of 128"},
+		{"names of suites", "<testsuite name='" + strings.Repeat("n", 33_000) + "'>", Limits{}, "the name of a suite is longer than the limit of 32768"},
 		{"names", "<testsuite><" + strings.Repeat("n", 300) + ">", Limits{}, "a name is longer than the limit of 256"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

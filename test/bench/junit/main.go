@@ -133,7 +133,8 @@ func build(dir, output, pkg string) error {
 	return nil
 }
 
-// measure runs the process. Its peak memory is the kernel's count.
+// measure runs the process. Its peak memory is the kernel's count, which begins
+// with that of this program: a small process seems as large as its parent.
 func (c *contender) measure(files int) error {
 	args := c.argv[1:]
 	for i := range files {
@@ -202,10 +203,11 @@ func (c *contender) check(files int) error {
 }
 
 // adversary measures the memory for the worst that the limits allow: one file of
-// failures, each nearly as large as a case may be, that all have to be kept.
+// cases that all have to be kept, each nearly as large as a case may be, in
+// suites in suites with long names.
 func adversary(dir, ours string, narration io.Writer) (*contender, error) {
-	const cases, body = 70, 3_900_000
-	c := &contender{label: "ours, 70 failures of 3.9 MB", argv: []string{ours}, dir: dir}
+	const cases, body, depth = 70, 3_900_000, 25
+	c := &contender{label: "ours, 70 cases of 3.9 MB", argv: []string{ours}, dir: dir}
 	path := filepath.Join(dir, fileName(0))
 	fmt.Fprintln(narration, "making and pruning:", c.label)
 	f, err := os.Create(path)
@@ -214,16 +216,19 @@ func adversary(dir, ours string, narration io.Writer) (*contender, error) {
 	}
 	defer f.Close()
 	w := bufio.NewWriter(f)
-	fmt.Fprint(w, `<testsuites><testsuite name="large">`)
+	for range depth {
+		fmt.Fprintf(w, `<testsuite name="%s">`, strings.Repeat("n", 32_000))
+	}
 	line := strings.Repeat("all of <this> & that is kept ", 3) + "\n"
-	var text strings.Builder
-	for text.Len() < body-len(line) {
-		text.WriteString(line)
-	}
 	for i := range cases {
-		fmt.Fprintf(w, `<testcase name="%d"><failure message="m"><![CDATA[%s]]></failure></testcase>`, i, text.String())
+		element := []string{"failure", "error", "system-out", "system-err"}[i%4]
+		fmt.Fprintf(w, `<testcase name="%d"><%s><![CDATA[`, i, element)
+		for n := 0; n < body; n += len(line) {
+			fmt.Fprint(w, line)
+		}
+		fmt.Fprintf(w, `]]></%s></testcase>`, element)
 	}
-	fmt.Fprint(w, `</testsuite></testsuites>`)
+	fmt.Fprint(w, strings.Repeat("</testsuite>", depth))
 	if err := w.Flush(); err != nil {
 		return nil, err
 	}
