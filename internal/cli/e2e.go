@@ -31,7 +31,7 @@ The cache is $OP_READINESS_CACHE, or windows-op-readiness in the user's cache
 folder. Several processes may use it at once.`,
 		Example: `  op-readiness e2e fetch
   op-readiness e2e list`,
-		Args: cobra.NoArgs,
+		Args: usageArgs(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(newE2EFetchCommand(s), newE2EListCommand(s))
@@ -166,7 +166,7 @@ func newE2EListCommand(s *Surroundings) *cobra.Command {
 with its problem, and the exit code is 3.`,
 		Example: `  op-readiness e2e list
   op-readiness e2e list --verify -o json`,
-		Args: cobra.NoArgs,
+		Args: usageArgs(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if o.Output != "table" && o.Output != "json" {
 				return usageErrorf("--output: unknown format %q: choose of table, json", o.Output)

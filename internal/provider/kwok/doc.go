@@ -1,0 +1,23 @@
+// Package kwok makes simulated hybrid clusters: a real etcd, API server,
+// controller manager and scheduler, and nodes that kwok (https://kwok.sigs.k8s.io)
+// plays. Pods on them become Running and Ready and get addresses, but no
+// container runs: logs and exec are refused at once.
+//
+// It promises:
+//
+//   - Up is safe to repeat and to run from several processes: a healthy cluster
+//     of the same shape is used again, a dead or half-made one is removed and
+//     made anew, one of another shape is left alone and is an error.
+//   - A cluster that Up could not finish, or whose context ended, leaves
+//     nothing behind.
+//   - Down leaves no process and no file of the cluster, and is no error when
+//     there is none.
+//   - Only nodes annotated kwok.x-k8s.io/node=fake are simulated, so that a
+//     real node can join.
+//   - Nothing but the files named in [Options] and the cluster's own folder is
+//     written. Servers listen on the loopback address unless told otherwise.
+//
+// A cluster's folder, <Dir>/<name>, holds cluster.json (the record of its
+// shape), kubeconfig, and the working folder of kwokctl with its logs, whose
+// configuration is https://kwok.sigs.k8s.io/docs/user/configuration/.
+package kwok

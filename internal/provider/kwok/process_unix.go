@@ -1,0 +1,16 @@
+//go:build unix
+
+package kwok
+
+import (
+	"errors"
+	"syscall"
+)
+
+// kill ends a process at once; one that has already ended is no error.
+func kill(id int) error {
+	if err := syscall.Kill(id, syscall.SIGKILL); err != nil && !errors.Is(err, syscall.ESRCH) {
+		return err
+	}
+	return nil
+}
