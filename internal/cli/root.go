@@ -100,6 +100,7 @@ Kubernetes' own e2e.test, and gives a verdict with the evidence beside it.`,
 	root.AddCommand(
 		newE2ECommand(s),
 		newClusterCommand(s),
+		newSpecsCommand(s),
 	)
 	return root
 }

@@ -1,0 +1,543 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/windows-op-readiness/windows-op-readiness/internal/report"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/verdict"
+	"github.com/windows-op-readiness/windows-op-readiness/specs"
+)
+
+func newSpecsCommand(s *Surroundings) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "specs",
+		Short: "Show and check the standard: its requirements and the tests that prove them",
+		Example: `  op-readiness specs list
+  op-readiness specs lint --spec-dir ./specifications
+  op-readiness specs coverage -o markdown`,
+		Args: usageArgs(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(
+		newSpecsListCommand(s),
+		newSpecsLintCommand(s),
+		newSpecsCoverageCommand(s),
+		newSpecsExportCommand(s),
+		newSpecsDiffCommand(s),
+	)
+	return cmd
+}
+
+// addSpecDirFlag adds --spec-dir, and the reference implementation's name for
+// it.
+func addSpecDirFlag(cmd *cobra.Command, dir *string) {
+	flags := cmd.Flags()
+	flags.StringVar(dir, "spec-dir", "", "folder of spec files to use in place of the built-in standard")
+	flags.StringVar(dir, "test-directory", "", "another name of --spec-dir")
+	if err := flags.MarkHidden("test-directory"); err != nil {
+		panic(err) // the flag is defined in the line above
+	}
+}
+
+// addOutputFlag adds -o, --output for what [report.Table] can write.
+func addOutputFlag(cmd *cobra.Command, output *string) {
+	cmd.Flags().StringVarP(output, "output", "o", string(report.FormatTable), "output format: table, json, markdown or csv")
+}
+
+func validateOutput(output string) error {
+	formats := []string{string(report.FormatTable), string(report.FormatJSON), string(report.FormatMarkdown), string(report.FormatCSV)}
+	if slices.Contains(formats, output) {
+		return nil
+	}
+	return fmt.Errorf("--output %q is unknown: use table, json, markdown or csv%s", output, didYouMean(output, formats))
+}
+
+// didYouMean is the end of an error about an unknown name, "" if nothing is
+// like it.
+func didYouMean(name string, allowed []string) string {
+	if near := specs.Nearest(name, allowed); near != "" {
+		return fmt.Sprintf("; did you mean %s?", near)
+	}
+	return ""
+}
+
+// loadSpecs loads the standard from a folder, or the built-in one for "", and
+// narrates the warnings. What is wrong with the files is a usage error.
+func loadSpecs(s *Surroundings, dir string) (*specs.Set, error) {
+	if dir == "" {
+		return specs.Embedded()
+	}
+	set, warnings, err := specs.LoadDir(dir)
+	for _, w := range warnings {
+		fmt.Fprintf(s.Stderr, "warning: %s\n", w)
+	}
+	var problems specs.Problems
+	switch {
+	case errors.As(err, &problems):
+		return nil, usageErrorf("%d problems in the spec files of %s:\n%w", len(problems), dir, err)
+	case err != nil:
+		return nil, usageErrorf("%w", err)
+	}
+	return set, nil
+}
+
+// newestVersion is the newest Kubernetes whose tests are known by heart.
+func newestVersion() string {
+	known := specs.Catalogues()
+	return strings.TrimPrefix(known[len(known)-1], "v")
+}
+
+func validateVersions(flag string, versions ...string) error {
+	var errs []error
+	for _, v := range versions {
+		if _, err := specs.ParseVersion(v); err != nil {
+			errs = append(errs, fmt.Errorf("--%s: %w", flag, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+type specsListOptions struct {
+	specDir    string
+	categories []string
+	kinds      []string
+	version    string
+	output     string
+}
+
+func newSpecsListCommand(s *Surroundings) *cobra.Command {
+	var o specsListOptions
+	cmd := &cobra.Command{
+		Use:   "list",
+		Short: "List the cases of the standard",
+		Long: `List the requirements, rules and additional tests of the standard as they stand
+for a Kubernetes version: how much is proven, and by how many tests.`,
+		Example: `  op-readiness specs list
+  op-readiness specs list --category Core.Network --kind requirement
+  op-readiness specs list --kubernetes-version 1.35 -o json`,
+		Args: usageArgs(cobra.NoArgs),
+		RunE: func(*cobra.Command, []string) error {
+			if err := o.Validate(); err != nil {
+				return usageErrorf("%w", err)
+			}
+			return o.run(s)
+		},
+	}
+	addSpecDirFlag(cmd, &o.specDir)
+	addOutputFlag(cmd, &o.output)
+	cmd.Flags().StringSliceVar(&o.categories, "category", nil, "only these categories, such as Core.Network (may be repeated)")
+	cmd.Flags().StringSliceVar(&o.kinds, "kind", nil, "only these kinds: requirement, rule, additional (may be repeated)")
+	cmd.Flags().StringVar(&o.version, "kubernetes-version", newestVersion(), "Kubernetes version for which the cases hold")
+	return cmd
+}
+
+// Validate reports every flag that is wrong.
+func (o *specsListOptions) Validate() error {
+	errs := []error{validateOutput(o.output), validateVersions("kubernetes-version", o.version)}
+	for _, c := range o.categories {
+		if _, err := specs.ParseCategory(c); err != nil {
+			errs = append(errs, fmt.Errorf("--category: %w", err))
+		}
+	}
+	kinds := []string{string(specs.Requirement), string(specs.Rule), string(specs.Additional)}
+	for _, k := range o.kinds {
+		if !slices.Contains(kinds, k) {
+			errs = append(errs, fmt.Errorf("--kind %q is unknown: use requirement, rule or additional%s", k, didYouMean(k, kinds)))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func (o *specsListOptions) run(s *Surroundings) error {
+	set, err := loadSpecs(s, o.specDir)
+	if err != nil {
+		return err
+	}
+	all, err := set.For(o.version)
+	if err != nil {
+		return usageErrorf("%w", err)
+	}
+	wanted := map[specs.Category]bool{}
+	for _, name := range o.categories {
+		c, _ := specs.ParseCategory(name)
+		wanted[c] = true
+	}
+	cases := []specs.Case{}
+	for _, c := range all {
+		if (len(wanted) == 0 || wanted[c.Category]) && (len(o.kinds) == 0 || slices.Contains(o.kinds, string(c.Kind))) {
+			cases = append(cases, c)
+		}
+	}
+	return casesTable(cases).Write(s.Stdout, report.Format(o.output))
+}
+
+func casesTable(cases []specs.Case) *report.Table {
+	t := &report.Table{
+		Header:    []string{"Category", "Case", "Kind", "Proof", "Tests", "Phase", "Duration", "Requirement"},
+		MaxWidths: map[string]int{"Requirement": 80},
+		Value:     cases,
+	}
+	for _, c := range cases {
+		duration := ""
+		if c.Duration > 0 {
+			duration = strings.Replace(c.Duration.String(), "m0s", "m", 1)
+		}
+		t.Rows = append(t.Rows, []string{
+			string(c.Category), c.ID, string(c.Kind), string(c.Proof), expected(c.Tests), string(c.Phase), duration, c.Requirement,
+		})
+	}
+	return t
+}
+
+// expected is how many tests the selectors declare; files of other formats
+// cannot say it.
+func expected(selectors []specs.Selector) string {
+	sum := 0
+	for _, s := range selectors {
+		if s.Expect == 0 {
+			return "?"
+		}
+		sum += s.Expect
+	}
+	return strconv.Itoa(sum)
+}
+
+type specsLintOptions struct {
+	specDir   string
+	versions  []string
+	testLists []string
+	output    string
+}
+
+func newSpecsLintCommand(s *Surroundings) *cobra.Command {
+	var o specsLintOptions
+	cmd := &cobra.Command{
+		Use:   "lint",
+		Short: "Check the spec files against the tests that Kubernetes really has",
+		Long: `Check the spec files, and that every case selects as many tests as it declares.
+The lists of tests of some Kubernetes versions come with this program; that of
+any other is what its e2e.test prints.
+
+Every problem is printed with file and line. Exit code 2 means that there is one.`,
+		Example: `  op-readiness specs lint
+  op-readiness specs lint --spec-dir ./specifications --kubernetes-version 1.36.3
+  e2e.test --list-tests | op-readiness specs lint --test-list -`,
+		Args: usageArgs(cobra.NoArgs),
+		RunE: func(*cobra.Command, []string) error {
+			if err := o.Validate(); err != nil {
+				return usageErrorf("%w", err)
+			}
+			return o.run(s)
+		},
+	}
+	addSpecDirFlag(cmd, &o.specDir)
+	addOutputFlag(cmd, &o.output)
+	cmd.Flags().StringSliceVar(&o.versions, "kubernetes-version", nil, "check against the tests of these versions (default all that are built in: "+strings.Join(specs.Catalogues(), ", ")+")")
+	cmd.Flags().StringSliceVar(&o.testLists, "test-list", nil, "check against what e2e.test --list-tests printed into this file; - is standard input")
+	return cmd
+}
+
+// Validate reports every flag that is wrong.
+func (o *specsLintOptions) Validate() error {
+	return errors.Join(validateOutput(o.output), validateVersions("kubernetes-version", o.versions...))
+}
+
+func (o *specsLintOptions) run(s *Surroundings) error {
+	lists, err := o.lists(s)
+	if err != nil {
+		return err
+	}
+	set, problems := o.load(s)
+	if set != nil {
+		problems = specs.Lint(set, lists...)
+	}
+	if err := o.write(s.Stdout, problems); err != nil {
+		return err
+	}
+	var versions []string
+	for _, l := range lists {
+		versions = append(versions, l.Version)
+	}
+	if len(problems) > 0 {
+		fmt.Fprintf(s.Stderr, "%d problems in the specs, checked against the tests of Kubernetes %s\n", len(problems), strings.Join(versions, ", "))
+		return exitWith(verdict.ExitUsage)
+	}
+	fmt.Fprintf(s.Stderr, "%d cases are as they should be, checked against the tests of Kubernetes %s\n", len(set.Cases), strings.Join(versions, ", "))
+	return nil
+}
+
+func (o *specsLintOptions) lists(s *Surroundings) ([]*specs.TestList, error) {
+	versions := o.versions
+	if len(versions) == 0 && len(o.testLists) == 0 {
+		versions = specs.Catalogues()
+	}
+	var lists []*specs.TestList
+	for _, v := range versions {
+		list, err := specs.Catalogue(v)
+		if err != nil {
+			return nil, usageErrorf("--kubernetes-version: %w; or give what its e2e.test prints with --test-list", err)
+		}
+		lists = append(lists, list)
+	}
+	for _, name := range o.testLists {
+		list, err := readTestList(s, name)
+		if err != nil {
+			return nil, usageErrorf("--test-list %s: %w", name, err)
+		}
+		lists = append(lists, list)
+	}
+	return lists, nil
+}
+
+func readTestList(s *Surroundings, name string) (*specs.TestList, error) {
+	in := s.Stdin
+	if name != "-" {
+		f, err := os.Open(name)
+		if err != nil {
+			return nil, err
+		}
+		defer f.Close()
+		in = f
+	}
+	if in == nil {
+		return nil, errors.New("there is no standard input")
+	}
+	return specs.ParseTestList(in)
+}
+
+// load loads the specs, or returns what is wrong with them.
+func (o *specsLintOptions) load(s *Surroundings) (*specs.Set, []specs.Problem) {
+	if o.specDir == "" {
+		set, err := specs.Embedded()
+		return set, problemsOf(err)
+	}
+	set, warnings, err := specs.LoadDir(o.specDir)
+	for _, w := range warnings {
+		fmt.Fprintf(s.Stderr, "warning: %s\n", w)
+	}
+	return set, problemsOf(err)
+}
+
+func problemsOf(err error) []specs.Problem {
+	var problems specs.Problems
+	switch {
+	case errors.As(err, &problems):
+		return problems
+	case err != nil:
+		return []specs.Problem{{Message: err.Error()}}
+	}
+	return nil
+}
+
+// write prints a problem a line, or in the format asked for.
+func (o *specsLintOptions) write(w io.Writer, problems []specs.Problem) error {
+	if o.output == string(report.FormatTable) {
+		for _, p := range problems {
+			if _, err := fmt.Fprintln(w, p); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	t := &report.Table{Header: []string{"File", "Line", "Case", "Problem"}, Value: slices.Concat([]specs.Problem{}, problems)}
+	for _, p := range problems {
+		t.Rows = append(t.Rows, []string{p.File, strconv.Itoa(p.Line), p.Case, p.Message})
+	}
+	return t.Write(w, report.Format(o.output))
+}
+
+type specsCoverageOptions struct {
+	specDir  string
+	versions []string
+	output   string
+}
+
+func newSpecsCoverageCommand(s *Surroundings) *cobra.Command {
+	var o specsCoverageOptions
+	cmd := &cobra.Command{
+		Use:   "coverage",
+		Short: "Count how much of the standard each Kubernetes version can prove",
+		Long: `Count the requirements that the tests of a Kubernetes version prove fully, in
+part, and not at all. What is counted is what the tests could show: whether they
+pass, a run tells.`,
+		Example: `  op-readiness specs coverage
+  op-readiness specs coverage --kubernetes-version 1.36.3 -o markdown`,
+		Args: usageArgs(cobra.NoArgs),
+		RunE: func(*cobra.Command, []string) error {
+			if err := o.Validate(); err != nil {
+				return usageErrorf("%w", err)
+			}
+			return o.run(s)
+		},
+	}
+	addSpecDirFlag(cmd, &o.specDir)
+	addOutputFlag(cmd, &o.output)
+	cmd.Flags().StringSliceVar(&o.versions, "kubernetes-version", specs.Catalogues(), "Kubernetes versions to count for (may be repeated)")
+	return cmd
+}
+
+// Validate reports every flag that is wrong.
+func (o *specsCoverageOptions) Validate() error {
+	return errors.Join(validateOutput(o.output), validateVersions("kubernetes-version", o.versions...))
+}
+
+func (o *specsCoverageOptions) run(s *Surroundings) error {
+	set, err := loadSpecs(s, o.specDir)
+	if err != nil {
+		return err
+	}
+	t := &report.Table{Header: []string{"Kubernetes", "Category", "Full", "Part", "None", "Requirements"}}
+	all := []*specs.VersionCoverage{}
+	for _, version := range o.versions {
+		c, err := specs.Cover(set, version)
+		if err != nil {
+			return usageErrorf("%w", err)
+		}
+		all = append(all, c)
+		for _, line := range append(slices.Clone(c.Categories), c.Total) {
+			category := string(line.Category)
+			if category == "" {
+				category = "all"
+			}
+			t.Rows = append(t.Rows, []string{
+				version, category, strconv.Itoa(line.Full), strconv.Itoa(line.Part), strconv.Itoa(line.None), strconv.Itoa(line.Requirements),
+			})
+		}
+		if !c.Checked {
+			fmt.Fprintf(s.Stderr, "The list of tests of Kubernetes %s does not come with this program: whether it has these tests is not checked.\n", version)
+		}
+	}
+	t.Value = all
+	return t.Write(s.Stdout, report.Format(o.output))
+}
+
+type specsExportOptions struct {
+	specDir string
+	version string
+}
+
+func newSpecsExportCommand(s *Surroundings) *cobra.Command {
+	var o specsExportOptions
+	cmd := &cobra.Command{
+		Use:   "export",
+		Short: "Write the standard for one Kubernetes version, with focus and skip for e2e.test",
+		Long: `Write the standard for one Kubernetes version as a YAML file that needs no
+other tool than yq and e2e.test: each case with one focus and one skip.`,
+		Example: `  op-readiness specs export --kubernetes-version 1.36.3 > readiness-1.36.3.yaml
+  yq '.cases["core-network-pod-ip-win-to-linux"].focus' readiness-1.36.3.yaml`,
+		Args: usageArgs(cobra.NoArgs),
+		RunE: func(*cobra.Command, []string) error {
+			if err := validateVersions("kubernetes-version", o.version); err != nil {
+				return usageErrorf("%w", err)
+			}
+			return o.run(s)
+		},
+	}
+	addSpecDirFlag(cmd, &o.specDir)
+	cmd.Flags().StringVar(&o.version, "kubernetes-version", newestVersion(), "Kubernetes version to write for")
+	return cmd
+}
+
+func (o *specsExportOptions) run(s *Surroundings) error {
+	set, err := loadSpecs(s, o.specDir)
+	if err != nil {
+		return err
+	}
+	data, err := specs.Export(set, o.version)
+	if err != nil {
+		return usageErrorf("%w", err)
+	}
+	_, err = s.Stdout.Write(data)
+	return err
+}
+
+type specsDiffOptions struct {
+	specDir  string
+	from, to string
+	output   string
+}
+
+func newSpecsDiffCommand(s *Surroundings) *cobra.Command {
+	var o specsDiffOptions
+	known := specs.Catalogues()
+	cmd := &cobra.Command{
+		Use:   "diff",
+		Short: "Say what a Kubernetes upgrade changes for the standard",
+		Long: `Compare the tests that the standard selects from two Kubernetes versions: which
+are renamed, gone, new, or in another file. The versions are those whose lists of
+tests come with this program: ` + strings.Join(known, ", ") + `.`,
+		Example: `  op-readiness specs diff --from 1.35.4 --to 1.36.3
+  op-readiness specs diff --from 1.35.4 --to 1.36.3 -o json`,
+		Args: usageArgs(cobra.NoArgs),
+		RunE: func(*cobra.Command, []string) error {
+			if err := o.Validate(); err != nil {
+				return usageErrorf("%w", err)
+			}
+			return o.run(s)
+		},
+	}
+	addSpecDirFlag(cmd, &o.specDir)
+	addOutputFlag(cmd, &o.output)
+	cmd.Flags().StringVar(&o.from, "from", strings.TrimPrefix(known[max(0, len(known)-2)], "v"), "Kubernetes version before the upgrade")
+	cmd.Flags().StringVar(&o.to, "to", newestVersion(), "Kubernetes version after the upgrade")
+	return cmd
+}
+
+// Validate reports every flag that is wrong.
+func (o *specsDiffOptions) Validate() error {
+	return errors.Join(validateOutput(o.output), validateVersions("from", o.from), validateVersions("to", o.to))
+}
+
+func (o *specsDiffOptions) run(s *Surroundings) error {
+	from, err := specs.Catalogue(o.from)
+	if err != nil {
+		return usageErrorf("--from: %w", err)
+	}
+	to, err := specs.Catalogue(o.to)
+	if err != nil {
+		return usageErrorf("--to: %w", err)
+	}
+	set, err := loadSpecs(s, o.specDir)
+	if err != nil {
+		return err
+	}
+	d, err := specs.Diff(set, from, to)
+	if err != nil {
+		return usageErrorf("%w", err)
+	}
+	t := &report.Table{
+		Header:    []string{"Case", "Change", "Before", "After", "Selected"},
+		MaxWidths: map[string]int{"Before": 60, "After": 60},
+		Value:     d,
+	}
+	for _, c := range d.Changes {
+		t.Rows = append(t.Rows, []string{c.Case, string(c.Kind), c.Before, c.After, yesNo(c.Selected)})
+	}
+	if len(d.Changes) > 0 || o.output != string(report.FormatTable) {
+		if err := t.Write(s.Stdout, report.Format(o.output)); err != nil {
+			return err
+		}
+	} else {
+		fmt.Fprintf(s.Stdout, "Nothing changes for the standard from Kubernetes %s to %s.\n", d.From, d.To)
+	}
+	fmt.Fprintf(s.Stderr, "Kubernetes %s has %d tests, %s has %d: %d gone, %d new.\n", d.From, d.FromTests, d.To, d.ToTests, d.Gone, d.New)
+	for _, name := range d.NewWindows {
+		fmt.Fprintf(s.Stderr, "New for Windows, and in no case: %s\n", name)
+	}
+	return nil
+}
+
+func yesNo(b bool) string {
+	if b {
+		return "yes"
+	}
+	return "no"
+}
