@@ -181,31 +181,19 @@ func (s *spool) mark() {
 // writeTo writes what is held, with the counts of each suite put in.
 func (s *spool) writeTo(w io.Writer, counted []Counts) error {
 	at, suite := 0, 0
-	var b []byte
 	for _, block := range s.blocks {
-		for {
-			n := len(block)
-			due := suite < len(s.marks) && s.marks[suite] <= at+n
-			if due {
-				n = s.marks[suite] - at
+		for ; suite < len(s.marks) && s.marks[suite] <= at+len(block); suite++ {
+			n := s.marks[suite] - at
+			if _, err := w.Write(appendCounts(block[:n:n], counted[suite])); err != nil {
+				return err
 			}
-			b = append(b, block[:n]...)
 			block = block[n:]
 			at += n
-			if due {
-				b = appendCounts(b, counted[suite])
-				suite++
-			}
-			if len(b) >= printerBuffer || !due {
-				if _, err := w.Write(b); err != nil {
-					return err
-				}
-				b = b[:0]
-			}
-			if !due {
-				break
-			}
 		}
+		if _, err := w.Write(block); err != nil {
+			return err
+		}
+		at += len(block)
 	}
 	return nil
 }

@@ -73,7 +73,16 @@ func (p *printer) indent() {
 	}
 }
 
-// escaped writes clean text or an attribute's value.
+// text writes character data or an attribute's value.
+func (p *printer) text(s string, attribute bool) {
+	if isPlain(s) {
+		p.raw(s)
+		return
+	}
+	p.escaped(Clean(s), attribute)
+}
+
+// escaped writes clean text.
 func (p *printer) escaped(s string, attribute bool) {
 	from := 0
 	for i := range len(s) {
@@ -91,7 +100,7 @@ func (p *printer) escaped(s string, attribute bool) {
 
 func (p *printer) attr(name, value string) {
 	p.b = append(append(append(p.b, ' '), name...), '=', '"')
-	p.escaped(Clean(value), true)
+	p.text(value, true)
 	p.b = append(p.b, '"')
 }
 
@@ -242,7 +251,7 @@ func (p *printer) detail(element string, d *Detail) {
 		p.attr("type", d.Type)
 	}
 	p.raw(">")
-	p.escaped(Clean(d.Body), false)
+	p.text(d.Body, false)
 	p.raw("</" + element + ">\n")
 }
 

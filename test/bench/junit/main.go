@@ -1,3 +1,5 @@
+//go:build linux || darwin
+
 // Command junit measures how fast internal/junit prunes the JUnit of e2e.test,
 // against Kubernetes' own cmd/prune-junit-xml, and how much memory it takes.
 //
