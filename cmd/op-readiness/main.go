@@ -5,15 +5,20 @@ package main
 import (
 	"context"
 	"os"
+	"os/signal"
+	"syscall"
 
 	"github.com/windows-op-readiness/windows-op-readiness/internal/cli"
 )
 
 func main() {
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	os.Exit(cli.Main(context.Background(), os.Args[1:], cli.Surroundings{
 		Environ: os.Environ(),
 		Stdin:   os.Stdin,
 		Stdout:  os.Stdout,
 		Stderr:  os.Stderr,
+		Signals: signals,
 	}))
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -22,6 +23,13 @@ type Surroundings struct {
 	Stdin   io.Reader
 	// Stdout takes the result of a command, Stderr its narration.
 	Stdout, Stderr io.Writer
+	// Signals are requests to stop. The first one stops a run gracefully, and
+	// any other command at once; the second one stops a run at once, too. May
+	// be nil.
+	Signals <-chan os.Signal
+
+	// stop is closed by the first signal.
+	stop chan struct{}
 }
 
 // Getenv returns the value of the environment variable key, or "".
@@ -66,6 +74,10 @@ func exitWith(code int) error {
 // Main runs op-readiness with args (without the program's name) and returns
 // its exit code. It does not touch the process: the caller exits.
 func Main(ctx context.Context, args []string, s Surroundings) int {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	s.stop = make(chan struct{})
+	go s.listen(ctx, cancel)
 	root := newRootCommand(&s)
 	root.SetArgs(args)
 	root.SetIn(s.Stdin)
@@ -85,6 +97,40 @@ func Main(ctx context.Context, args []string, s Surroundings) int {
 	return exit.code
 }
 
+// listen turns the first signal into stop, and the second into the end of ctx.
+func (s *Surroundings) listen(ctx context.Context, cancel context.CancelFunc) {
+	for first := true; ; first = false {
+		select {
+		case <-ctx.Done():
+			return
+		case sig := <-s.Signals:
+			if !first {
+				cancel()
+				return
+			}
+			fmt.Fprintf(s.Stderr, "op-readiness: %v: stopping; once more stops at once\n", sig)
+			close(s.stop)
+		}
+	}
+}
+
+// untilStop returns a context that ends with ctx, and with the first signal.
+func (s *Surroundings) untilStop(ctx context.Context) context.Context {
+	ctx, cancel := context.WithCancel(ctx)
+	go func() {
+		defer cancel()
+		select {
+		case <-s.stop:
+		case <-ctx.Done():
+		}
+	}()
+	return ctx
+}
+
+// stopsGracefully marks, in a command's annotations, one that heeds
+// Surroundings.stop itself.
+const stopsGracefully = "stopsGracefully"
+
 func newRootCommand(s *Surroundings) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "op-readiness",
@@ -97,7 +143,16 @@ Kubernetes' own e2e.test, and gives a verdict with the evidence beside it.`,
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usageErrorf("%w\nSee '%s --help'", err, cmd.CommandPath())
 	})
+	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
+		if cmd.Annotations[stopsGracefully] == "" {
+			cmd.SetContext(s.untilStop(cmd.Context()))
+		}
+		return nil
+	}
 	root.AddCommand(
+		newRunCommand(s),
+		newPlanCommand(s),
+		newReportCommand(s),
 		newE2ECommand(s),
 		newClusterCommand(s),
 		newSpecsCommand(s),

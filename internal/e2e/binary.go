@@ -80,12 +80,12 @@ func (b *Binary) List(ctx context.Context) (*specs.TestList, error) {
 	return list, nil
 }
 
-// ask runs the binary with one flag and returns what it prints. A binary that
+// ask runs the binary with args and returns what it prints. A binary that
 // cannot be run, fails, or does not end is an error.
-func (b *Binary) ask(ctx context.Context, flag string) ([]byte, error) {
+func (b *Binary) ask(ctx context.Context, args ...string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, b.Path, flag)
+	cmd := exec.CommandContext(ctx, b.Path, args...)
 	cmd.WaitDelay = 5 * time.Second
 	ownGroup(cmd)
 	cmd.Cancel = func() error { return killGroup(cmd.Process.Pid) }
@@ -98,14 +98,14 @@ func (b *Binary) ask(ctx context.Context, flag string) ([]byte, error) {
 	case err == nil:
 		return stdout.Bytes(), nil
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
-		return nil, fmt.Errorf("%s %s hangs: it did not end in time (%v at most)", b.Path, flag, startTimeout)
+		return nil, fmt.Errorf("%s %s hangs: it did not end in time (%v at most)", b.Path, args[0], startTimeout)
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
 	case errors.Is(err, syscall.ENOEXEC):
 		return nil, fmt.Errorf("%s is not a program for %s/%s", b.Path, runtime.GOOS, runtime.GOARCH)
 	}
 	said := excerpt(append(stderr.Bytes(), stdout.Bytes()...))
-	return nil, fmt.Errorf("%s %s: %w: it said %q", b.Path, flag, err, said)
+	return nil, fmt.Errorf("%s %s: %w: it said %q", b.Path, args[0], err, said)
 }
 
 // limitedBuffer keeps the first limit bytes and drops the rest.
@@ -128,3 +128,38 @@ func excerpt(out []byte) string {
 	}
 	return s
 }
+
+// DryRun asks the binary to walk through the tests with the given names
+// without running them, and returns an error unless it would run each of them
+// and nothing else.
+func (b *Binary) DryRun(ctx context.Context, names []string) error {
+	args := append([]string{"--node-os-distro=windows", "--ginkgo.dry-run", "--ginkgo.no-color", "--ginkgo.v"}, FocusArgs(names)...)
+	out, err := b.ask(ctx, args...)
+	if err != nil {
+		return err
+	}
+	seen := map[string]bool{}
+	o := NewOutput(names, startedOnly(func(name string) { seen[name] = true }))
+	if _, err := o.Write(out); err != nil {
+		return err
+	}
+	o.Close()
+	m := willRun.FindSubmatch(out)
+	if m == nil {
+		return fmt.Errorf("%s --ginkgo.dry-run does not say what it would run: it said %q", b.Path, excerpt(out))
+	}
+	if string(m[1]) != fmt.Sprint(len(names)) || len(seen) != len(names) {
+		return fmt.Errorf("%s would run %s tests, and it lists %d of the %d that are planned", b.Path, m[1], len(seen), len(names))
+	}
+	return nil
+}
+
+var willRun = regexp.MustCompile(`(?m)^Will run (\d+) of \d+ specs`)
+
+// startedOnly is a [Listener] that hears which tests start.
+type startedOnly func(name string)
+
+func (s startedOnly) Started(name string)        { s(name) }
+func (s startedOnly) Finished(Finished)          {}
+func (s startedOnly) SuiteRun(string)            {}
+func (s startedOnly) SuiteFailed(string, string) {}

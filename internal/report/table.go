@@ -31,18 +31,26 @@ type Table struct {
 	Value any
 }
 
-// Write writes t to w in the given format. An unknown format is an error that
-// names the known ones.
+// ValidFormat returns an error that names the known formats when f is none of
+// them.
+func ValidFormat(f Format) error {
+	switch f {
+	case FormatTable, FormatJSON, FormatMarkdown, FormatCSV:
+		return nil
+	}
+	return fmt.Errorf("unknown format %q: choose of table, json, markdown, csv", f)
+}
+
+// Write writes t to w in the given format.
 func (t *Table) Write(w io.Writer, format Format) error {
-	switch format {
-	case FormatJSON:
+	if err := ValidFormat(format); err != nil {
+		return err
+	}
+	if format == FormatJSON {
 		enc := json.NewEncoder(w)
 		enc.SetIndent("", "  ")
 		enc.SetEscapeHTML(false)
 		return enc.Encode(t.Value)
-	case FormatTable, FormatMarkdown, FormatCSV:
-	default:
-		return fmt.Errorf("unknown output format %q: use table, json, markdown or csv", format)
 	}
 	tw := table.NewWriter()
 	tw.SetStyle(plainStyle())

@@ -44,6 +44,19 @@ type Folder struct {
 	failed error
 }
 
+// CheckNew returns an error when dir already holds a run. A folder with other
+// files in it is fine.
+func CheckNew(dir string) error {
+	for _, name := range []string{ManifestFile, PlanFile, EventsFile} {
+		if _, err := os.Lstat(filepath.Join(dir, name)); err == nil {
+			return fmt.Errorf("report folder %s already holds a run (%s exists): name another --report-dir, or go on with that run: op-readiness run --resume %s", dir, name, dir)
+		} else if !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("report folder: %w", err)
+		}
+	}
+	return nil
+}
+
 // Create makes dir a results folder for plan and manifest. It refuses a
 // folder that already holds a run, and one that another process writes.
 func Create(dir string, plan *Plan, manifest *Manifest) (*Folder, error) {
@@ -51,14 +64,9 @@ func Create(dir string, plan *Plan, manifest *Manifest) (*Folder, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, name := range []string{ManifestFile, PlanFile, EventsFile} {
-		if _, err := os.Lstat(filepath.Join(dir, name)); err == nil {
-			f.Close()
-			return nil, fmt.Errorf("report folder %s already holds a run (%s exists): name another --report-dir, or go on with that run: op-readiness run --resume %s", dir, name, dir)
-		} else if !errors.Is(err, fs.ErrNotExist) {
-			f.Close()
-			return nil, fmt.Errorf("report folder: %w", err)
-		}
+	if err := CheckNew(dir); err != nil {
+		f.Close()
+		return nil, err
 	}
 	if err := f.WriteJSON(PlanFile, plan); err != nil {
 		f.Close()

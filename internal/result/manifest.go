@@ -24,6 +24,8 @@ type Manifest struct {
 	E2EVersion  string       `json:"e2eVersion"`
 	Cluster     Facts        `json:"cluster"`
 	Declared    Declarations `json:"declared,omitzero"`
+	// Target says which cluster it was, so that the run can be resumed.
+	Target Target `json:"target,omitzero"`
 	// Kubectl is the kubectl that tests could run; "" where there was none.
 	Kubectl string `json:"kubectl,omitempty"`
 	// Steering says how pods could be put where a case wants them; "" where
@@ -39,6 +41,16 @@ type Manifest struct {
 	Verdict  string         `json:"verdict,omitempty"`
 	Outcomes map[string]int `json:"outcomes,omitempty"`
 	ExitCode *int           `json:"exitCode,omitempty"`
+}
+
+// Target names a cluster without its secrets.
+type Target struct {
+	// Kubeconfig is the path of a file on the machine that ran the tests.
+	Kubeconfig string `json:"kubeconfig,omitempty"`
+	Context    string `json:"context,omitempty"`
+	// Made is the cluster that the run made itself, as "kwok/name"; it is
+	// removed when the run has ended.
+	Made string `json:"made,omitempty"`
 }
 
 // Declarations are what the user says of the cluster.

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"time"
 )
 
 // Limits of what [Read] accepts: far above what a run writes, and low enough
@@ -239,4 +240,18 @@ func mergeBatch(b, later *Batch) {
 		merged.Phase, merged.Conditions, merged.Tests, merged.Log = b.Phase, b.Conditions, b.Tests, b.Log
 	}
 	*b = merged
+}
+
+// Durations returns how long the newest passing attempt of each test took, by
+// test id.
+func (r *Run) Durations() map[string]time.Duration {
+	out := map[string]time.Duration{}
+	for id, attempts := range r.Attempts {
+		for _, a := range attempts {
+			if a.State == TestPassed {
+				out[id] = time.Duration(a.Seconds * float64(time.Second))
+			}
+		}
+	}
+	return out
 }

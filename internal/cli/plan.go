@@ -1,0 +1,170 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/windows-op-readiness/windows-op-readiness/internal/binaries"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/e2e"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/plan"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/report"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/result"
+	"github.com/windows-op-readiness/windows-op-readiness/specs"
+)
+
+// Output formats of 'plan' beside those of lists.
+const (
+	formatGitHubMatrix = "github-matrix"
+	formatCommand      = "command"
+)
+
+type planCommandOptions struct {
+	planOptions
+	Output string
+}
+
+func newPlanCommand(s *Surroundings) *cobra.Command {
+	var o planCommandOptions
+	cmd := &cobra.Command{
+		Use:   "plan",
+		Short: "Show what a run would do, or cut it into shards",
+		Long: `Show what a run would do: the cases of the standard, resolved to the exact
+tests of e2e.test, in the order in which they would run, cut into shards by how
+long they are expected to take. No cluster is needed.
+
+For a Kubernetes version whose list of tests comes with this program, e2e.test
+is not needed either.
+
+Outputs: table, json (the plan, as a run stores it), markdown, csv,
+github-matrix (for strategy.matrix), command (the e2e.test command lines that
+run the plan by hand).`,
+		Example: `  op-readiness plan --category Core.Network
+  op-readiness plan --shards 4 -o github-matrix
+  op-readiness plan --kubernetes-version v1.35.4 -o command`,
+		Args: usageArgs(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := o.validate(); err != nil {
+				return err
+			}
+			formats := []string{string(report.FormatTable), string(report.FormatJSON), string(report.FormatMarkdown), string(report.FormatCSV), formatGitHubMatrix, formatCommand}
+			if !slices.Contains(formats, o.Output) {
+				return usageErrorf("--output: unknown format %q: choose of %s", o.Output, strings.Join(formats, ", "))
+			}
+			p, err := o.make(cmd, s)
+			if err != nil {
+				return err
+			}
+			return writePlan(s.Stdout, p, o.Output)
+		},
+	}
+	o.addFlags(cmd, binaries.Pinned)
+	cmd.Flags().StringVarP(&o.Output, "output", "o", string(report.FormatTable), "table, json, markdown, csv, github-matrix or command")
+	return cmd
+}
+
+// make makes the plan: with the binary that was named, else from the lists
+// that come with this program, else with a binary from the cache.
+func (o *planCommandOptions) make(cmd *cobra.Command, s *Surroundings) (*result.Plan, error) {
+	if o.E2EBinary == "" && slices.Contains(specs.Catalogues(), o.KubernetesVersion) {
+		tests, err := specs.Catalogue(o.KubernetesVersion)
+		if err != nil {
+			return nil, err
+		}
+		return o.planFor(s, tests)
+	}
+	if o.E2EBinary != "" && !cmd.Flags().Changed("kubernetes-version") {
+		o.KubernetesVersion = ""
+	}
+	binary, err := o.binary(cmd.Context(), s, o.KubernetesVersion)
+	if err != nil {
+		return nil, err
+	}
+	return o.plan(cmd.Context(), s, binary)
+}
+
+func writePlan(w io.Writer, p *result.Plan, format string) error {
+	switch format {
+	case formatGitHubMatrix:
+		return json.NewEncoder(w).Encode(githubMatrix(p))
+	case formatCommand:
+		return writeCommands(w, p)
+	}
+	t := report.Plan(p)
+	if err := t.Write(w, report.Format(format)); err != nil || format != string(report.FormatTable) {
+		return err
+	}
+	fmt.Fprintf(w, "\n%d cases, %d tests of e2e.test %s\n", len(p.Cases), len(p.Tests), p.KubernetesVersion)
+	for i, load := range plan.Loads(p) {
+		fmt.Fprintf(w, "shard %d of %d: %v expected\n", i+1, p.Shards, load.Round(time.Second))
+	}
+	return nil
+}
+
+type matrix struct {
+	Include []matrixShard `json:"include"`
+}
+
+type matrixShard struct {
+	Shard   int `json:"shard"`
+	Shards  int `json:"shards"`
+	Cases   int `json:"cases"`
+	Minutes int `json:"minutes"`
+}
+
+// githubMatrix is the plan's shards as a GitHub Actions matrix.
+func githubMatrix(p *result.Plan) matrix {
+	var m matrix
+	for i, load := range plan.Loads(p) {
+		shard := matrixShard{Shard: i + 1, Shards: p.Shards, Minutes: int((load + time.Minute - 1) / time.Minute)}
+		for k := range p.Cases {
+			if p.Cases[k].Shard == shard.Shard {
+				shard.Cases++
+			}
+		}
+		m.Include = append(m.Include, shard)
+	}
+	return m
+}
+
+// writeCommands writes a shell script that runs the plan by hand.
+func writeCommands(w io.Writer, p *result.Plan) error {
+	fmt.Fprintf(w, "# e2e.test %s; run each line by itself, with KUBECONFIG set\n", p.KubernetesVersion)
+	flags := e2e.Flags{Provider: p.Provider}
+	var names []string
+	for i := range p.Tests {
+		t := &p.Tests[i]
+		names = append(names, t.Name)
+		if i+1 < len(p.Tests) {
+			if next := &p.Tests[i+1]; next.Phase == t.Phase && next.Conditions == t.Conditions {
+				continue
+			}
+		}
+		fmt.Fprintf(w, "\n# %s, %s: %d tests\n", t.Phase, t.Conditions, len(names))
+		line := "e2e.test"
+		for _, arg := range append(append(flags.Args(), "--ginkgo.v"), e2e.FocusArgs(names)...) {
+			line += " " + shellQuote(arg)
+		}
+		if _, err := fmt.Fprintln(w, line); err != nil {
+			return err
+		}
+		names = nil
+	}
+	return nil
+}
+
+// shellQuote quotes a word for a POSIX shell where it must be.
+func shellQuote(word string) string {
+	safe := strings.IndexFunc(word, func(r rune) bool {
+		return !strings.ContainsRune("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_=./,:", r)
+	}) < 0
+	if safe {
+		return word
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+}

@@ -1,0 +1,184 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/windows-op-readiness/windows-op-readiness/internal/binaries"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/e2e"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/plan"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/result"
+	"github.com/windows-op-readiness/windows-op-readiness/specs"
+)
+
+// planOptions are the flags that say what is tested, and with which e2e.test.
+type planOptions struct {
+	storeOptions
+	Categories   []string
+	Cases        []string
+	Labels       []string
+	Capabilities []string
+	Additional   bool
+	SpecDir      string
+	Provider     string
+	E2EBinary    string
+	Shards       int
+	DurationsDir string
+
+	selection result.Selection
+}
+
+func (o *planOptions) addFlags(cmd *cobra.Command, defaultVersion string) {
+	f := cmd.Flags()
+	o.addTalkFlags(f)
+	f.StringSliceVar(&o.Cases, "case", nil, "only cases with these ids; may be repeated")
+	f.StringSliceVar(&o.Labels, "label", nil, "only cases with one of these labels")
+	f.StringSliceVar(&o.Capabilities, "capability", nil, "only cases that need one of these capabilities")
+	f.BoolVar(&o.Additional, "additional", false, "also tests beyond the standard; they never gate")
+	f.IntVar(&o.Shards, "shards", 1, "into how many shards the plan is cut")
+	f.StringVar(&o.DurationsDir, "durations", "", "results folder that says how long tests take")
+	what := "Kubernetes version of e2e.test (default the API server's)"
+	if defaultVersion != "" {
+		what = "Kubernetes version of e2e.test"
+	}
+	f.StringVar(&o.KubernetesVersion, "kubernetes-version", defaultVersion, what)
+	f.StringVar(&o.Source, "source", string(binaries.Auto), "where e2e.test comes from: auto, release or build")
+	o.addCacheFlag(cmd)
+}
+
+// addTalkFlags adds the flags that the standard was presented with; the bare
+// command takes them, too.
+func (o *planOptions) addTalkFlags(f *pflag.FlagSet) {
+	f.StringSliceVar(&o.Categories, "category", nil, "only these categories, such as Core.Network; may be repeated")
+	f.StringVar(&o.Provider, "provider", e2e.DefaultProvider, "the e2e framework's provider: "+strings.Join(e2e.Providers(), ", "))
+	f.StringVar(&o.E2EBinary, "e2e-binary", "", "e2e.test to use (default one from the cache, fetched or built)")
+	f.StringVar(&o.SpecDir, "spec-dir", "", "folder of spec files in place of the standard's own")
+	f.StringVar(&o.SpecDir, "test-directory", "", "other name of --spec-dir")
+	_ = f.MarkHidden("test-directory") // the flag is there
+}
+
+// validate checks the flags and fills in the selection.
+func (o *planOptions) validate() error {
+	if o.KubernetesVersion != "" {
+		if err := o.storeOptions.validate(); err != nil {
+			return err
+		}
+	}
+	if !slices.Contains(e2e.Providers(), o.Provider) {
+		return usageErrorf("--provider: unknown provider %q: did you mean %s? Known: %s (clusters are made with 'cluster up' or 'run --cluster')",
+			o.Provider, specs.Nearest(o.Provider, e2e.Providers()), strings.Join(e2e.Providers(), ", "))
+	}
+	if o.Shards < 1 {
+		return usageErrorf("--shards: a plan has at least 1 shard, not %d", o.Shards)
+	}
+	o.selection = result.Selection{Cases: o.Cases, Labels: o.Labels, Capabilities: o.Capabilities, Additional: o.Additional}
+	for _, name := range o.Categories {
+		c, err := specs.ParseCategory(name)
+		if err != nil {
+			return usageErrorf("--category: %w", err)
+		}
+		if !slices.Contains(o.selection.Categories, c) {
+			o.selection.Categories = append(o.selection.Categories, c)
+		}
+	}
+	return nil
+}
+
+// binary returns the e2e.test to use: the one that was named, or one of the
+// given version from the cache.
+func (o *planOptions) binary(ctx context.Context, s *Surroundings, version string) (*e2e.Binary, error) {
+	path := o.E2EBinary
+	if path == "" {
+		store, err := o.store(s)
+		if err != nil {
+			return nil, err
+		}
+		paths, err := store.Get(ctx, version, binaries.E2ETest)
+		if err != nil {
+			return nil, interrupted(ctx, err)
+		}
+		return e2e.Open(ctx, paths[binaries.E2ETest], version)
+	}
+	b, err := e2e.Open(ctx, path, o.KubernetesVersion)
+	if err != nil && ctx.Err() == nil {
+		return nil, usageErrorf("--e2e-binary: %w", err)
+	}
+	return b, interrupted(ctx, err)
+}
+
+// standard loads the spec files that hold for a Kubernetes version.
+func (o *planOptions) standard(s *Surroundings, version string) ([]specs.Case, error) {
+	set, err := o.loadSpecs(s)
+	if err != nil {
+		return nil, err
+	}
+	cases, err := set.For(version)
+	if err != nil {
+		return nil, usageErrorf("%w", err)
+	}
+	return cases, nil
+}
+
+func (o *planOptions) loadSpecs(s *Surroundings) (*specs.Set, error) {
+	if o.SpecDir == "" {
+		return specs.Embedded()
+	}
+	set, warnings, err := specs.LoadDir(o.SpecDir)
+	for _, w := range warnings {
+		fmt.Fprintf(s.Stderr, "warning: %s\n", w)
+	}
+	if err != nil {
+		return nil, usageErrorf("--spec-dir: %w", err)
+	}
+	return set, nil
+}
+
+// plan makes the plan for the tests that a binary has.
+func (o *planOptions) plan(ctx context.Context, s *Surroundings, binary *e2e.Binary) (*result.Plan, error) {
+	tests, err := binary.List(ctx)
+	if err != nil {
+		return nil, interrupted(ctx, err)
+	}
+	return o.planFor(s, tests)
+}
+
+func (o *planOptions) planFor(s *Surroundings, tests *specs.TestList) (*result.Plan, error) {
+	cases, err := o.standard(s, tests.Version)
+	if err != nil {
+		return nil, err
+	}
+	durations, err := o.durations()
+	if err != nil {
+		return nil, err
+	}
+	p, err := plan.Make(plan.Request{
+		Cases:     cases,
+		Tests:     tests,
+		Provider:  o.Provider,
+		Selection: o.selection,
+		Shards:    o.Shards,
+		Durations: durations,
+	})
+	if err != nil {
+		return nil, usageErrorf("%w", err)
+	}
+	return p, nil
+}
+
+// durations reads how long tests took in an earlier run.
+func (o *planOptions) durations() (map[string]time.Duration, error) {
+	if o.DurationsDir == "" {
+		return nil, nil
+	}
+	run, err := result.Read(o.DurationsDir)
+	if err != nil {
+		return nil, usageErrorf("--durations: %w", err)
+	}
+	return run.Durations(), nil
+}
