@@ -1,3 +1,5 @@
+//go:build unix
+
 package binaries_test
 
 import (

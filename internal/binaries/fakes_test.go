@@ -1,3 +1,5 @@
+//go:build unix
+
 package binaries_test
 
 import (
@@ -14,7 +16,6 @@ import (
 	"os/exec"
 	"path"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -22,6 +23,8 @@ import (
 
 	"github.com/windows-op-readiness/windows-op-readiness/internal/binaries"
 )
+
+// These tests are for Unix: what stands in for Kubernetes are shell scripts.
 
 // TestMain lets this test binary stand in for two other programs, so that the
 // tests need no shell: the go command, and a second op-readiness.
@@ -156,9 +159,7 @@ type bench struct {
 
 // newBench returns a bench whose release publishes nothing yet.
 func newBench(t *testing.T) *bench {
-	if runtime.GOOS == "windows" {
-		t.Skip("the programs that stand in for Kubernetes are shell scripts")
-	}
+	t.Helper()
 	b := &bench{t: t, told: &lines{}, goDir: t.TempDir(), files: map[string]http.HandlerFunc{}}
 	b.server = httptest.NewServer(b)
 	t.Cleanup(func() {
@@ -174,7 +175,8 @@ func newBench(t *testing.T) *bench {
 		ProbeTimeout:  time.Minute,
 		StallTimeout:  time.Minute,
 		Go:            os.Args[0],
-		Environ:       append(os.Environ(), "BINARIES_TEST_ROLE=go", "FAKE_GO="+b.goDir),
+		Environ:       append(os.Environ(), "BINARIES_TEST_ROLE=go", "FAKE_GO="+b.goDir,
+			"GORACE=atexit_sleep_ms=0"), // the race detector lets each process linger for a second
 	}
 	return b
 }
