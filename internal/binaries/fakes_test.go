@@ -175,7 +175,7 @@ func newBench(t *testing.T) *bench {
 		ProbeTimeout:  time.Minute,
 		StallTimeout:  time.Minute,
 		Go:            os.Args[0],
-		Environ:       append(os.Environ(), "BINARIES_TEST_ROLE=go", "FAKE_GO="+b.goDir,
+		Environ: append(os.Environ(), "BINARIES_TEST_ROLE=go", "FAKE_GO="+b.goDir,
 			"GORACE=atexit_sleep_ms=0"), // the race detector lets each process linger for a second
 	}
 	return b
