@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"sync"
 )
 
 // MaxHeld is how many bytes of output Prune holds in memory: the counts stand in
@@ -32,6 +33,7 @@ func Prune(dst io.Writer, src io.Reader, opts Options) (Summary, error) {
 
 	// The first reading counts, and holds the output as long as it is small.
 	held := &spool{}
+	defer held.release()
 	first := newPruner(src, opts, held)
 	first.counting = true
 	if err := first.document(); err != nil {
@@ -150,17 +152,28 @@ type spool struct {
 
 const spoolBlock = 64 << 10
 
+// spoolBlocks are blocks to use again: whoever prunes, prunes many files.
+var spoolBlocks = sync.Pool{New: func() any { return new([spoolBlock]byte) }}
+
+// release lets go of what is held.
+func (s *spool) release() {
+	for _, b := range s.blocks {
+		spoolBlocks.Put((*[spoolBlock]byte)(b[:spoolBlock]))
+	}
+	s.blocks, s.marks = nil, nil
+}
+
 func (s *spool) Write(b []byte) (int, error) {
 	n := len(b)
 	if s.full = s.full || s.size+n > MaxHeld; s.full {
-		s.blocks, s.marks = nil, nil
+		s.release()
 		return n, nil
 	}
 	s.size += n
 	for len(b) > 0 {
 		last := len(s.blocks) - 1
 		if last < 0 || len(s.blocks[last]) == cap(s.blocks[last]) {
-			s.blocks = append(s.blocks, make([]byte, 0, spoolBlock))
+			s.blocks = append(s.blocks, spoolBlocks.Get().(*[spoolBlock]byte)[:0])
 			last++
 		}
 		block := s.blocks[last]

@@ -47,7 +47,7 @@ func Split(context string, cases []Case, opts SplitOptions) ([]File, error) {
 		opts.MaxCase = opts.MaxFile / 4
 	}
 	opts.Suite.Cases, opts.Suite.Suites = nil, nil
-	frame := Counts{Tests: 1e9, Failures: 1e9, Errors: 1e9, Skipped: 1e9, Time: 1e12 + 1e-3}
+	frame := Counts{Tests: 1e9, Failures: 1e9, Errors: 1e9, Skipped: 1e9, Time: 1e9 * maxSeconds}
 	empty := len(wrap(opts.Suite, frame, nil))
 	if opts.MaxCase < minCase || empty+opts.MaxCase > opts.MaxFile {
 		return nil, fmt.Errorf("splitting JUnit: a case of %d bytes (at least %d) beside %d bytes of head does not fit into a file of %d",

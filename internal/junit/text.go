@@ -207,12 +207,15 @@ func width(s string, i int, attribute bool) int {
 	return max(1, len(escape(s, i, attribute)))
 }
 
+// maxSeconds is more than any time of a test, and bounds how long it is written.
+const maxSeconds = 1e12
+
 // plainSeconds is a time as it is written: never negative, never not a number.
 func plainSeconds(f float64) float64 {
 	if !(f > 0) || math.IsInf(f, 0) {
 		return 0
 	}
-	return f
+	return min(f, maxSeconds)
 }
 
 // formatSeconds writes seconds without an exponent, to the nanosecond.

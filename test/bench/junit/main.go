@@ -9,8 +9,11 @@
 //
 // It makes 200 files of 7,579 cases each, nearly all skipped, about 2.7 MB a
 // file; builds Kubernetes' program from the module in upstream/ and ours from
-// ours/; and lets each rewrite its own copy of the files, as one process, one
-// after the other. It exits with 1 when a target is missed, 2 when it could not
+// ours/; and lets each rewrite its own copy of the files in place, as one
+// process, one after the other, in three rounds of which the best counts. What
+// they wrote is checked. Ours is measured twice: keeping every case, which is the
+// very job that prune-junit-xml -prune-tests=false does, and leaving out the
+// skipped ones, which is what this project does. It exits with 1 when a target is missed, 2 when it could not
 // measure.
 package main
 
@@ -42,9 +45,10 @@ var errMissed = errors.New("a target is missed")
 
 func main() {
 	files := flag.Int("files", 200, "how many files to make (the target is stated for 200)")
+	rounds := flag.Int("rounds", 3, "how often to measure; the best of each process counts")
 	keep := flag.Bool("keep", false, "leave the files where they are")
 	flag.Parse()
-	switch err := run(*files, *keep, os.Stdout, os.Stderr); {
+	switch err := run(*files, max(1, *rounds), *keep, os.Stdout, os.Stderr); {
 	case errors.Is(err, errMissed):
 		os.Exit(1)
 	case err != nil:
@@ -68,7 +72,7 @@ type contender struct {
 
 func (c *contender) throughput() float64 { return float64(c.bytes) / 1e6 / c.elapsed.Seconds() }
 
-func run(files int, keep bool, out, narration io.Writer) error {
+func run(files, rounds int, keep bool, out, narration io.Writer) error {
 	dir, err := os.MkdirTemp("", "bench-junit-")
 	if err != nil {
 		return err
@@ -94,27 +98,34 @@ func run(files int, keep bool, out, narration io.Writer) error {
 		{label: "ours, all cases kept", argv: []string{ours, "-keep-all"}, keeps: all},
 		{label: "ours, skipped pruned", argv: []string{ours}, keeps: func(o outcome) bool { return o != skipped }},
 	}
-	for i, c := range contenders {
-		c.dir = filepath.Join(dir, fmt.Sprintf("files-%d", i))
-		if err := os.Mkdir(c.dir, 0o755); err != nil {
-			return err
-		}
-		fmt.Fprintf(narration, "making %d files of %d cases for: %s\n", files, specs, c.label)
-		if c.bytes, err = generate(c.dir, files); err != nil {
-			return err
-		}
+	original := filepath.Join(dir, "original")
+	if err := os.Mkdir(original, 0o755); err != nil {
+		return err
 	}
-	syscall.Sync() // what is still to be written would disturb whoever is first
-	for _, c := range contenders {
-		fmt.Fprintln(narration, "running:", c.label)
-		if err := c.measure(files); err != nil {
-			return err
-		}
+	fmt.Fprintf(narration, "making %d files of %d cases\n", files, specs)
+	size, err := generate(original, files)
+	if err != nil {
+		return err
 	}
-	for _, c := range contenders {
-		fmt.Fprintln(narration, "checking the output of:", c.label)
-		if err := c.check(files); err != nil {
-			return err
+	for round := range rounds {
+		for i, c := range contenders {
+			c.bytes = size
+			c.dir = filepath.Join(dir, fmt.Sprintf("copy-%d", i))
+			if err := copyFiles(original, c.dir); err != nil {
+				return err
+			}
+		}
+		syscall.Sync() // what is still to be written would disturb whoever is first
+		for _, c := range contenders {
+			fmt.Fprintf(narration, "round %d of %d: running %s\n", round+1, rounds, c.label)
+			if err := c.measure(files); err != nil {
+				return err
+			}
+		}
+		for _, c := range contenders {
+			if err := c.check(files); err != nil {
+				return err
+			}
 		}
 	}
 	large, err := adversary(dir, ours, narration)
@@ -135,7 +146,15 @@ func build(dir, output, pkg string) error {
 	return nil
 }
 
-// measure runs the process. Its peak memory is the kernel's count, which begins
+// copyFiles makes to a fresh copy of a folder.
+func copyFiles(from, to string) error {
+	if err := os.RemoveAll(to); err != nil {
+		return err
+	}
+	return os.CopyFS(to, os.DirFS(from))
+}
+
+// measure runs the process; the fastest run and the largest memory stay. Its peak memory is the kernel's count, which begins
 // with that of this program: a small process seems as large as its parent.
 func (c *contender) measure(files int) error {
 	args := c.argv[1:]
@@ -147,19 +166,23 @@ func (c *contender) measure(files int) error {
 	cmd.Stderr = &tail
 	start := time.Now()
 	err := cmd.Run()
-	c.elapsed = time.Since(start)
+	elapsed := time.Since(start)
 	if err != nil {
 		return fmt.Errorf("%s: %w\n%s", strings.Join(c.argv, " "), err, tail.String())
 	}
-	c.cpu = cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
+	if c.elapsed == 0 || elapsed < c.elapsed {
+		c.elapsed = elapsed
+		c.cpu = cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
+	}
 	usage, ok := cmd.ProcessState.SysUsage().(*syscall.Rusage)
 	if !ok {
 		return errors.New("this system does not tell the memory of a child process")
 	}
-	c.peak = int64(usage.Maxrss)
+	peak := int64(usage.Maxrss)
 	if runtime.GOOS != "darwin" {
-		c.peak <<= 10
+		peak <<= 10
 	}
+	c.peak = max(c.peak, peak)
 	return nil
 }
 
