@@ -88,7 +88,10 @@ func Diff(set *Set, from, to *TestList) (*ListDiff, error) {
 		for _, name := range selected {
 			used[name] = true
 		}
-		d.Changes = append(d.Changes, changes(c.ID, selectedBefore[c.ID], selected, old, young, fresh)...)
+		for _, change := range changes(c.ID, selectedBefore[c.ID], selected, old, young, fresh) {
+			d.Changes = append(d.Changes, change)
+			used[change.After] = true
+		}
 	}
 	for _, t := range fresh {
 		if !used[t.Name] && forWindows(t.Name) {

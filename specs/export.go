@@ -31,9 +31,8 @@ type exported struct {
 const exportHead = `# Windows Operational Readiness (KEP-2578) for Kubernetes %[1]s.
 # To run one case by hand, with the e2e.test of that version:
 #
-#   id=core-network-pod-ip-win-to-linux
-#   focus=$(id=$id yq -e '.cases[env(id)].focus' FILE) &&
-#   skip=$(id=$id yq '.cases[env(id)].skip' FILE) &&
+#   focus=$(yq -e '.cases["core-network-pod-ip-win-to-linux"].focus' FILE) &&
+#   skip=$(yq '.cases["core-network-pod-ip-win-to-linux"].skip' FILE) &&
 #   e2e.test --provider=skeleton --kubeconfig="$KUBECONFIG" --node-os-distro=windows \
 #     --ginkgo.focus="$focus" --ginkgo.skip="$skip"
 #

@@ -23,8 +23,7 @@ func Lint(set *Set, lists ...*TestList) []Problem {
 	for _, list := range lists {
 		problems = append(problems, set.lintAgainst(list)...)
 	}
-	sortProblems(problems)
-	return slices.Compact(problems)
+	return inOrder(problems)
 }
 
 func (s *Set) problem(c *Case, line int, format string, args ...any) Problem {
@@ -79,8 +78,8 @@ func (s *Set) lintAgainst(list *TestList) []Problem {
 				if near == nil {
 					near = newIndex(names)
 				}
-				problems = append(problems, s.problem(c, line, "focus %q matches no test of Kubernetes %s%s",
-					selector.Focus, list.Version, hint(near.nearest(literal(selector.Focus), 3))))
+				problems = append(problems, s.problem(c, line, "focus %q matches no test of Kubernetes %s%s%s",
+					selector.Focus, list.Version, hint(near.nearest(literal(selector.Focus), 3)), builtIn(c, list.Version, names)))
 				continue
 			}
 			if selector.Expect > 0 && len(matched) != selector.Expect {
@@ -151,6 +150,30 @@ func hint(names []string) string {
 		return ""
 	}
 	return "; most like it:" + listed(names, len(names))
+}
+
+// builtIn tells how the standard that comes with this program tests the same
+// requirement; "" if it does not, or is where the case comes from.
+func builtIn(c *Case, version string, names []string) string {
+	standard, err := Embedded()
+	if err != nil {
+		return ""
+	}
+	cases, err := standard.For(version)
+	if err != nil {
+		return ""
+	}
+	var best *Case
+	like := 0.8
+	for i := range cases {
+		if s := similarity(c.Requirement, cases[i].Requirement); s > like && cases[i].ID != c.ID {
+			best, like = &cases[i], s
+		}
+	}
+	if best == nil || len(best.Tests) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("\n  the built-in standard tests that requirement (%s) with:", best.ID) + listed(selectedNames(best, names), 3)
 }
 
 func listed(names []string, most int) string {

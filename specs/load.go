@@ -78,8 +78,7 @@ func Load(fsys fs.FS) (*Set, []Warning, error) {
 		warnings = append(warnings, r.warnings...)
 	}
 	problems = append(problems, set.duplicates()...)
-	sortProblems(problems)
-	sortProblems(warnings)
+	problems, warnings = inOrder(problems), inOrder(warnings)
 	if len(problems) > 0 {
 		return nil, warnings, Problems(problems)
 	}

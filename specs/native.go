@@ -112,10 +112,40 @@ func (r *reader) nativeCase(n *yaml.Node) (Case, origin, bool) {
 		{"labels", func(_, v *yaml.Node) { c.Labels = r.labels(v) }},
 		{"references", func(_, v *yaml.Node) { c.References = r.references(v) }},
 	})
+	r.checkPresent(n, &c)
 	for i := range r.problems[before:] {
 		r.problems[before+i].Case = c.ID
 	}
 	return c, o, ok
+}
+
+// checkPresent reports what every case must say and this one does not. What
+// is there and wrong has been reported.
+func (r *reader) checkPresent(n *yaml.Node, c *Case) {
+	if n = r.resolve(n); n.Kind != yaml.MappingNode {
+		return
+	}
+	said := map[string]bool{}
+	for i := 0; i < len(n.Content); i += 2 {
+		said[n.Content[i].Value] = true
+	}
+	need := func(field, what string) {
+		if !said[field] {
+			r.problem(n.Line, "", "the case needs a %s: %s", field, what)
+		}
+	}
+	need("id", "a name that is its own and stays")
+	if c.Requirement == "" {
+		said["requirement"] = false
+	}
+	need("requirement", "the sentence that it stands for")
+	need("proof", "full, part or none")
+	if c.Kind == Rule {
+		need("check", oneOf(checks))
+	} else if said["tests"] && c.Proof != ProofNone {
+		need("phase", "parallel, serial or disruptive")
+		need("duration", "how long its tests are expected to take, such as 3m")
+	}
 }
 
 func (r *reader) versions(n *yaml.Node) (v VersionRange) {
@@ -140,20 +170,21 @@ func (r *reader) versions(n *yaml.Node) (v VersionRange) {
 }
 
 func (r *reader) selector(n *yaml.Node) (s Selector) {
-	counted := false
+	focused, counted := false, false
 	if !r.mapping(n, "an entry of tests", []field{
-		{"focus", func(_, v *yaml.Node) { s.Focus = r.focus(v) }},
+		{"focus", func(_, v *yaml.Node) {
+			s.Focus = r.focus(v)
+			focused = s.Focus != ""
+		}},
 		{"skip", func(_, v *yaml.Node) { s.Skip = r.pattern(v, "skip") }},
 		{"expect", func(_, v *yaml.Node) {
 			counted = true
-			if s.Expect = r.number(v, "expect"); s.Expect < 1 {
-				r.problem(v.Line, "", "expect must be at least 1")
-			}
+			s.Expect = r.number(v, "expect")
 		}},
 	}) {
 		return s
 	}
-	if s.Focus == "" {
+	if !focused {
 		r.problem(n.Line, "", "an entry of tests needs a focus: without one, every test is selected")
 	}
 	if !counted {
@@ -287,15 +318,6 @@ func (r *reader) references(n *yaml.Node) []string {
 // checkCase finds what does not go together in a case.
 func (r *reader) checkCase(c *Case, line int) {
 	bad := func(format string, args ...any) { r.problem(line, c.ID, format, args...) }
-	if c.ID == "" {
-		bad("the case needs an id")
-	}
-	if c.Requirement == "" {
-		bad("the case needs a requirement: the sentence that it stands for")
-	}
-	if c.Proof == "" {
-		bad("the case needs a proof: full, part or none")
-	}
 	if c.Proof == ProofPart && c.Missing == "" {
 		bad("proof part needs missing: what the tests do not show")
 	}
@@ -318,12 +340,8 @@ func (r *reader) checkCase(c *Case, line int) {
 	switch {
 	case c.Proof == ProofNone && len(c.Tests) > 0:
 		bad("proof none has tests: say how much they prove, full or part")
-	case c.Proof != ProofNone && len(c.Tests) == 0:
+	case (c.Proof == ProofFull || c.Proof == ProofPart) && len(c.Tests) == 0:
 		bad("proof %s needs tests", c.Proof)
-	case len(c.Tests) > 0 && c.Phase == "":
-		bad("the case needs a phase: parallel, serial or disruptive")
-	case len(c.Tests) > 0 && c.Duration == 0:
-		bad("the case needs a duration, such as 3m")
 	}
 	if c.Category.Core() && c.Kind == Requirement && c.Proof == ProofFull && len(c.Images) > 0 {
 		bad("Core allows agnhost and pause only, so image exceptions and proof full do not go together")
@@ -333,9 +351,6 @@ func (r *reader) checkCase(c *Case, line int) {
 func (r *reader) checkRule(c *Case, bad func(string, ...any)) {
 	if c.Category != ClusterRules && c.Category != "" {
 		bad("rules belong to category %s", ClusterRules)
-	}
-	if c.Check == "" {
-		bad("the rule needs a check: %s", oneOf(checks))
 	}
 	if len(c.Tests) > 0 {
 		bad("a rule has no tests: its check decides")

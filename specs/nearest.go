@@ -12,7 +12,11 @@ import (
 func Nearest(name string, allowed []string) string {
 	best, bestDistance := "", 1+max(1, len(name)/2)
 	for _, candidate := range allowed {
-		d := editDistance(strings.ToLower(name), strings.ToLower(candidate))
+		low, lowCandidate := strings.ToLower(name), strings.ToLower(candidate)
+		d := editDistance(low, lowCandidate)
+		if len(name) > 2 && strings.Contains(lowCandidate, low) {
+			d = min(d, 1)
+		}
 		if d < bestDistance {
 			best, bestDistance = candidate, d
 		}
@@ -67,10 +71,12 @@ func editDistance(a, b string) int {
 
 func compareText(a, b string) int { return cmp.Compare(a, b) }
 
-// index finds texts that share words, the rarer the more telling.
+// index finds texts that share words, the rarer the more telling: the cosine
+// between texts as vectors of words.
 type index struct {
-	texts  []string
-	words  []map[string]bool
+	texts []string
+	words []map[string]bool
+	// weight is large for words that few texts have.
 	weight map[string]float64
 }
 
@@ -83,7 +89,7 @@ func newIndex(texts []string) *index {
 		}
 	}
 	for w, n := range ix.weight {
-		ix.weight[w] = 1 / n
+		ix.weight[w] = math.Log(1 + float64(len(texts))/n)
 	}
 	return ix
 }
@@ -97,29 +103,26 @@ func (ix *index) nearest(query string, n int) []string {
 	wanted := stems(query)
 	var hits []hit
 	for i, words := range ix.words {
-		shared, extra := 0.0, 0
+		shared, length := 0.0, 0.0
 		for w := range words {
+			square := ix.weight[w] * ix.weight[w]
+			length += square
 			if wanted[w] {
-				shared += ix.weightOf(w)
-			} else {
-				extra++
+				shared += square
 			}
 		}
 		if shared > 0 {
-			hits = append(hits, hit{ix.texts[i], shared / (1 + float64(extra)/20)})
+			hits = append(hits, hit{ix.texts[i], shared / math.Sqrt(length)})
 		}
 	}
-	slices.SortStableFunc(hits, func(a, b hit) int { return cmp.Compare(b.score, a.score) })
+	slices.SortStableFunc(hits, func(a, b hit) int {
+		return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(a.text, b.text))
+	})
 	var texts []string
 	for _, h := range hits[:min(n, len(hits))] {
 		texts = append(texts, h.text)
 	}
 	return texts
-}
-
-func (ix *index) weightOf(word string) float64 {
-	// The square root keeps one odd word from outweighing five fitting ones.
-	return math.Sqrt(ix.weight[word])
 }
 
 // stems are the words of a text, lower case, without tags and endings.

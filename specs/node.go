@@ -16,9 +16,9 @@ import (
 
 // Limits of a spec file. The standard's own are far below.
 const (
-	maxFile  = 1 << 20
-	maxDepth = 20
-	// maxNodes bounds what is looked at, so also what aliases multiply.
+	maxFile = 1 << 20
+	// maxNodes bounds what is looked at, so also what aliases multiply. How
+	// deep a file nests is bounded by what its fields may hold.
 	maxNodes = 200_000
 )
 
@@ -29,7 +29,6 @@ type reader struct {
 	problems []Problem
 	warnings []Warning
 	visited  int
-	depth    int
 }
 
 func (r *reader) problem(line int, id, format string, args ...any) {
@@ -114,15 +113,6 @@ func (r *reader) count(n *yaml.Node) {
 	}
 }
 
-func (r *reader) enter(n *yaml.Node) {
-	if r.depth++; r.depth > maxDepth {
-		r.problem(n.Line, "", "nested deeper than %d levels", maxDepth)
-		panic(errTooMuch)
-	}
-}
-
-func (r *reader) leave() { r.depth-- }
-
 // guard runs read and survives the limits; the problem is noted by then.
 func (r *reader) guard(read func()) {
 	defer func() {
@@ -147,8 +137,6 @@ func (r *reader) mapping(n *yaml.Node, what string, fields []field) bool {
 		r.problem(n.Line, "", "%s must be a mapping, not %s", what, kindOf(n))
 		return false
 	}
-	r.enter(n)
-	defer r.leave()
 	seen := map[string]int{}
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		key := r.resolve(n.Content[i])
@@ -185,8 +173,6 @@ func (r *reader) sequence(n *yaml.Node, what string, read func(*yaml.Node)) {
 		r.problem(n.Line, "", "%s must be a list, not %s", what, kindOf(n))
 		return
 	}
-	r.enter(n)
-	defer r.leave()
 	for _, entry := range n.Content {
 		read(entry)
 	}
@@ -211,15 +197,22 @@ func (r *reader) texts(n *yaml.Node, what string) []string {
 		return []string{s.Value}
 	}
 	var all []string
-	r.sequence(n, what, func(entry *yaml.Node) { all = append(all, r.text(entry, "an entry of "+what)) })
+	r.sequence(n, what, func(entry *yaml.Node) {
+		if e := r.resolve(entry); e.Kind == yaml.ScalarNode {
+			all = append(all, r.text(e, what))
+		} else {
+			r.problem(entry.Line, "", "an entry of %s must be text, not %s", what, kindOf(e))
+		}
+	})
 	return all
 }
 
+// number reads a whole number from 1 on.
 func (r *reader) number(n *yaml.Node, what string) int {
 	text := r.text(n, what)
 	i, err := strconv.Atoi(text)
-	if err != nil {
-		r.problem(n.Line, "", "%s must be a whole number, not %q", what, clip(text))
+	if err != nil || i < 1 {
+		r.problem(n.Line, "", "%s must be a whole number, at least 1, not %q", what, clip(text))
 	}
 	return i
 }

@@ -50,8 +50,17 @@ func (p Problems) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-func sortProblems(problems []Problem) {
+// inOrder sorts problems by their place and leaves each once: what several
+// aliases stand for is read several times.
+func inOrder(problems []Problem) []Problem {
+	seen := map[Problem]bool{}
+	problems = slices.DeleteFunc(problems, func(p Problem) bool {
+		again := seen[p]
+		seen[p] = true
+		return again
+	})
 	slices.SortStableFunc(problems, func(a, b Problem) int {
 		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line))
 	})
+	return problems
 }
