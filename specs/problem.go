@@ -42,6 +42,7 @@ type Warning = Problem
 // Problems is the error of loading specs: everything that is wrong, at once.
 type Problems []Problem
 
+// Error is one problem a line.
 func (p Problems) Error() string {
 	lines := make([]string, len(p))
 	for i, problem := range p {

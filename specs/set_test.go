@@ -1,6 +1,7 @@
 package specs_test
 
 import (
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -162,6 +163,22 @@ func TestCapabilities(t *testing.T) {
 		c := specs.Case{Needs: specs.Needs{Means: []string{"untainted-win", name}}}
 		if got := c.NeedsContainers(); got != want {
 			t.Errorf("%s: got %v, want %v", name, got, want)
+		}
+	}
+}
+
+func TestCapabilities_are_in_the_README(t *testing.T) {
+	readme, err := os.ReadFile("README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range specs.Capabilities() {
+		line := "| `" + c.Name + "` | " + c.Means
+		if c.Feature {
+			line += ". May be a condition"
+		}
+		if !strings.Contains(string(readme), line+" |\n") {
+			t.Errorf("not in README.md: %s |", line)
 		}
 	}
 }
