@@ -55,8 +55,9 @@ const (
 )
 
 var (
-	testEnd = regexp.MustCompile(`^(?:•|\+|↺|S|P)(?: \[([A-Z]+)[^\]]*\])?(?: DURING REPETITION #\d+)?(?: \[(\d+\.\d+) seconds\])?$`)
-	nodeEnd = regexp.MustCompile(`^\[([A-Za-z]+)\] \[([A-Z]+)\] \[\d+\.\d+ seconds\]$`)
+	testEnd      = regexp.MustCompile(`^(?:•|\+|↺|S|P)(?: \[([A-Z]+)[^\]]*\])?(?: DURING REPETITION #\d+)?(?: \[(\d+\.\d+) seconds\])?$`)
+	failureStart = regexp.MustCompile(`^  \[[A-Z]+\] `)
+	nodeEnd      = regexp.MustCompile(`^\[([A-Za-z]+)\] \[([A-Z]+)\] \[\d+\.\d+ seconds\]$`)
 )
 
 // NewOutput returns an Output that looks for the tests with the given names.
@@ -189,11 +190,11 @@ func runID(line string) (string, bool) {
 	return id, ok && id != "" && len(id) <= 63
 }
 
-// failureText takes the code location off the front of a failure's block, and
+// failureText takes the code locations off the front of a failure's block, and
 // the indentation off its lines.
 func failureText(block string) string {
 	lines := strings.Split(strings.TrimRight(block, "\n"), "\n")
-	for len(lines) > 0 && !strings.HasPrefix(lines[0], "  [") {
+	for len(lines) > 0 && !failureStart.MatchString(lines[0]) {
 		lines = lines[1:]
 	}
 	for i, l := range lines {

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/jedib0t/go-pretty/v6/text"
+
 	"github.com/windows-op-readiness/windows-op-readiness/internal/result"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/verdict"
 	"github.com/windows-op-readiness/windows-op-readiness/specs"
@@ -98,17 +100,7 @@ func (r *Results) writeTable(w io.Writer) error {
 		return err
 	}
 	fmt.Fprintln(w)
-	cases := r.cases(func(s string) string { return result.Cut(plain(s), 400) })
-	width := r.Width
-	if width == 0 {
-		width = 160
-	}
-	// What identifies a case keeps its width; the sentences share the rest.
-	rest := max(width-longest(cases, 0)-longest(cases, 1)-longest(cases, 2)-16, 50)
-	cases.MaxWidths = map[string]int{"Requirement": rest * 45 / 100, "Why": rest * 55 / 100}
-	if err := cases.Write(w, FormatTable); err != nil {
-		return err
-	}
+	r.list(w)
 	if len(j.Reasons) > 0 {
 		fmt.Fprintf(w, "\nWhy it is not %s:\n", verdict.Ready)
 		for i, reason := range j.Reasons {
@@ -144,6 +136,45 @@ func (r *Results) writeMarkdown(w io.Writer) error {
 	}
 	_, err := fmt.Fprintln(w)
 	return err
+}
+
+// defaultWidth is how wide the list of cases is where no terminal says.
+const defaultWidth = 120
+
+// list writes the cases of each category: outcome, id and time, and below them
+// the requirement's sentence, and why the outcome is what it is.
+func (r *Results) list(w io.Writer) {
+	const column, gap = 17, "  "
+	width := r.Width
+	if width < 60 {
+		width = defaultWidth
+	}
+	paragraph := func(s string) {
+		for _, line := range strings.Split(text.WrapSoft(s, width-column-len(gap)), "\n") {
+			fmt.Fprintf(w, "%*s%s%s\n", column, "", gap, strings.TrimRight(line, " "))
+		}
+	}
+	for _, category := range r.Judgement.Categories {
+		fmt.Fprintf(w, "\n%s\n", category.Category)
+		for i := range r.Judgement.Cases {
+			c := &r.Judgement.Cases[i]
+			if c.Case.Category != category.Category {
+				continue
+			}
+			head := plain(c.Case.ID)
+			if note := caseNote(c); note != "" {
+				head += " (" + note + ")"
+			}
+			if t := seconds(c.Seconds); t != "" {
+				head += ", " + t
+			}
+			fmt.Fprintf(w, "%*s%s%s\n", column, c.Outcome, gap, head)
+			paragraph(plain(c.Case.Requirement))
+			if reason := why(c); reason != "" {
+				paragraph("→ " + result.Cut(plain(reason), 400))
+			}
+		}
+	}
 }
 
 // categories is one row a category. Columns of outcomes that none has are
@@ -186,7 +217,7 @@ func (r *Results) cases(clean func(string) string) *Table {
 		c := &r.Judgement.Cases[i]
 		t.Rows = append(t.Rows, []string{
 			clean(c.Case.ID),
-			outcomeWord(c),
+			strings.TrimSpace(string(c.Outcome) + " " + caseNote(c)),
 			seconds(c.Seconds),
 			clean(c.Case.Requirement),
 			clean(why(c)),
@@ -195,16 +226,16 @@ func (r *Results) cases(clean func(string) string) *Table {
 	return t
 }
 
-// outcomeWord is the outcome, and whether it shows the requirement in part, or
-// is not the standard's.
-func outcomeWord(c *verdict.CaseResult) string {
+// caseNote says that a pass shows its requirement in part, or that the case is
+// not the standard's.
+func caseNote(c *verdict.CaseResult) string {
 	switch {
 	case c.Case.Kind == specs.Additional:
-		return string(c.Outcome) + " (additional)"
+		return "additional"
 	case c.Outcome.Good() && c.Case.Proof == specs.ProofPart:
-		return string(c.Outcome) + " (in part)"
+		return "in part"
 	}
-	return string(c.Outcome)
+	return ""
 }
 
 // why is the reason of an outcome, what a partial proof does not show, and
@@ -231,14 +262,6 @@ func seconds(s float64) string {
 		return ""
 	}
 	return time.Duration(s * float64(time.Second)).Round(100 * time.Millisecond).String()
-}
-
-func longest(t *Table, column int) int {
-	n := len(t.Header[column])
-	for _, row := range t.Rows {
-		n = max(n, len(row[column]))
-	}
-	return n
 }
 
 // plain makes one line of a text and takes control characters out of it.

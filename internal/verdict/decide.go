@@ -30,13 +30,13 @@ func Decide(c *result.PlannedCase, m *result.Manifest) (Outcome, string) {
 	if c.Excluded != "" {
 		return NotTested, c.Excluded
 	}
+	if reason := nowhereToRun(c, m); reason != "" {
+		return NotTested, reason
+	}
 	for _, means := range c.Needs.Means {
 		if reason := lacking(means, m); reason != "" {
 			return NotTested, reason
 		}
-	}
-	if reason := nowhereToRun(c, m); reason != "" {
-		return NotTested, reason
 	}
 	return "", ""
 }
