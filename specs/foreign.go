@@ -87,7 +87,7 @@ func (r *reader) kepFile(root *yaml.Node, set *Set) {
 			{"operationalReadinessDescription", func(_, v *yaml.Node) {
 				c.description = r.text(v, "operationalReadinessDescription")
 			}},
-			{"kubernetesVersion", func(_, v *yaml.Node) { c.versions = []string{r.text(v, "kubernetesVersion")} }},
+			{"kubernetesVersion", func(_, v *yaml.Node) { c.versions = r.texts(v, "kubernetesVersion") }},
 			{"windowsImage", ignore},
 			{"linuxImage", func(_, v *yaml.Node) {
 				if r.text(v, "linuxImage") == "bool" {
@@ -198,16 +198,16 @@ func foreignID(category Category, description string) string {
 	slug := func(text string) string {
 		return strings.Trim(notSlug.ReplaceAllString(strings.ToLower(text), "-"), "-")
 	}
-	id := slug(string(category) + " " + strings.TrimPrefix(description, "Ability to "))
-	if len(id) <= longest {
+	words := slug(strings.TrimPrefix(description, "Ability to "))
+	id := slug(string(category)) + "-" + words
+	if words != "" && len(id) <= longest {
 		return id
 	}
-	sum := sha256.Sum256([]byte(description))
-	head := id[:longest]
-	if i := strings.LastIndexByte(head, '-'); i > 0 {
-		head = head[:i]
+	if len(id) > longest {
+		id = id[:strings.LastIndexByte(id[:longest], '-')]
 	}
-	return head + "-" + hex.EncodeToString(sum[:4])
+	sum := sha256.Sum256([]byte(description))
+	return strings.Trim(id, "-") + "-" + hex.EncodeToString(sum[:4])
 }
 
 // categoryOfFile reads a category from a file's or its folder's name.

@@ -121,6 +121,9 @@ func TestLoad_ids_of_other_formats_do_not_depend_on_the_place(t *testing.T) {
 		}
 		return found
 	}
+	if got := ids("  - {description: 能力, focus: [a]}\n")["能力"]; !strings.HasPrefix(got, "core-network-") {
+		t.Errorf("a description without Latin letters: got id %s", got)
+	}
 	if x, y := ids(a+b), ids(b+a); fmt.Sprint(x) != fmt.Sprint(y) || x["Ability to a"] != "core-network-a" {
 		t.Errorf("got %v and %v", x, y)
 	}
