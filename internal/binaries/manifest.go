@@ -138,6 +138,11 @@ func (s *Store) publish(ctx context.Context, c component, name Name, temp string
 		return err
 	}
 	path := s.path(c, name)
+	// A record without its binary, as after deleting that alone, must not be
+	// taken for the record of the new one.
+	if err := os.Remove(path + manifestSuffix); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
 	if err := os.Rename(temp, path); err != nil {
 		return err
 	}

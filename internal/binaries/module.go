@@ -164,7 +164,7 @@ func (s *Store) upstreamMod(ctx context.Context, module, version string) ([]byte
 	defer os.RemoveAll(dir)
 	path, err := run(ctx, dir, s.goEnviron(), s.goCommand(), "list", "-m", "-f", "{{.GoMod}}", module+"@"+version)
 	if err != nil {
-		return nil, fmt.Errorf("looking up %s %s: %w", module, version, err)
+		return nil, fmt.Errorf("looking up %s %s (was it ever released?): %w", module, version, err)
 	}
 	return os.ReadFile(strings.TrimSpace(path))
 }

@@ -86,7 +86,7 @@ Providers: kwok.`,
 	cmd.Flags().IntVar(&o.WindowsNodes, "windows-nodes", o.WindowsNodes, "number of Windows nodes")
 	cmd.Flags().StringVar(&o.WindowsVersion, "windows-version", o.WindowsVersion, "release of Windows Server: "+strings.Join(kwok.WindowsVersions(), ", "))
 	cmd.Flags().StringVar(&o.Kubeconfig, "kubeconfig", "", "file that gets the cluster's context, as its current one (default a file of the cluster's own)")
-	cmd.Flags().StringVar(&o.BindAddress, "bind-address", o.BindAddress, "address that the servers listen on; 0.0.0.0 lets real nodes join")
+	cmd.Flags().StringVar(&o.BindAddress, "bind-address", o.BindAddress, "address that the API server listens on; pods of a real node need 0.0.0.0")
 	return cmd
 }
 

@@ -15,7 +15,8 @@
 //   - Only nodes annotated kwok.x-k8s.io/node=fake are simulated, so that a
 //     real node can join.
 //   - Nothing but the files named in [Options] and the cluster's own folder is
-//     written. Servers listen on the loopback address unless told otherwise.
+//     written. Servers listen on the loopback address; the API server alone
+//     can be told otherwise.
 //
 // A cluster's folder, <Dir>/<name>, holds cluster.json (the record of its
 // shape), kubeconfig, and the working folder of kwokctl with its logs, whose

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"net"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -50,7 +51,9 @@ type Provider struct {
 	// binaries are there: 3 minutes unless set.
 	StartTimeout time.Duration
 
-	telling sync.Mutex
+	// choosePorts is freePorts unless set.
+	choosePorts func(bindAddress string) (ports, error)
+	telling     sync.Mutex
 }
 
 // Options is the shape of a cluster, and where its kubeconfig goes.
@@ -61,8 +64,9 @@ type Options struct {
 	WindowsNodes      int
 	// WindowsVersion is one of [WindowsVersions].
 	WindowsVersion string
-	// BindAddress is where the servers listen. With the default, 127.0.0.1,
-	// only this machine reaches them; pods of a real node need 0.0.0.0.
+	// BindAddress is where the API server listens. With the default,
+	// 127.0.0.1, only this machine reaches it; pods of a real node need
+	// 0.0.0.0. All other servers listen on 127.0.0.1 only.
 	BindAddress string
 	// Kubeconfig, when set, is a file that gets the cluster's context too, as
 	// its current one; what else is in the file stays.
@@ -78,11 +82,14 @@ func DefaultOptions() Options {
 		LinuxNodes:        2,
 		WindowsNodes:      2,
 		WindowsVersion:    "ltsc2022",
-		BindAddress:       "127.0.0.1",
+		BindAddress:       loopback,
 	}
 }
 
-const maxNodes = 100
+const (
+	maxNodes = 100
+	loopback = "127.0.0.1"
+)
 
 var validName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]{0,38}[a-z0-9])?$`)
 
@@ -103,13 +110,19 @@ func (o Options) Validate() error {
 	if _, err := binaries.ParseVersion(o.KubernetesVersion); err != nil {
 		faults = append(faults, err)
 	}
-	for system, count := range map[string]int{"Linux": o.LinuxNodes, "Windows": o.WindowsNodes} {
-		if count < 0 || count > maxNodes {
-			faults = append(faults, fmt.Errorf("%d %s nodes: choose 0 to %d", count, system, maxNodes))
+	for _, count := range []struct {
+		system string
+		nodes  int
+	}{{"Linux", o.LinuxNodes}, {"Windows", o.WindowsNodes}} {
+		if count.nodes < 0 || count.nodes > maxNodes {
+			faults = append(faults, fmt.Errorf("%d %s nodes: choose 0 to %d", count.nodes, count.system, maxNodes))
 		}
 	}
 	if _, ok := windowsBuilds[o.WindowsVersion]; !ok {
 		faults = append(faults, fmt.Errorf("Windows version %q: choose of %s", o.WindowsVersion, strings.Join(WindowsVersions(), ", ")))
+	}
+	if o.BindAddress != "" && net.ParseIP(o.BindAddress) == nil {
+		faults = append(faults, fmt.Errorf("bind address %q: use an IP address such as %s or 0.0.0.0", o.BindAddress, loopback))
 	}
 	return errors.Join(faults...)
 }
@@ -122,7 +135,7 @@ func (p *Provider) Up(ctx context.Context, o Options) (*provider.Cluster, error)
 	}
 	o.KubernetesVersion, _ = binaries.ParseVersion(o.KubernetesVersion)
 	if o.BindAddress == "" {
-		o.BindAddress = DefaultOptions().BindAddress
+		o.BindAddress = loopback
 	}
 	if err := checkKubeconfig(o.Kubeconfig); err != nil {
 		return nil, err

@@ -156,9 +156,12 @@ func nodesProblem(nodes []corev1.Node, linux, windows int) string {
 	for i := range nodes {
 		found[nodes[i].Name] = &nodes[i]
 	}
-	for system, count := range map[corev1.OSName]int{corev1.Linux: linux, corev1.Windows: windows} {
-		for i := range count {
-			name := nodeName(system, i)
+	for _, count := range []struct {
+		system corev1.OSName
+		nodes  int
+	}{{corev1.Linux, linux}, {corev1.Windows, windows}} {
+		for i := range count.nodes {
+			name := nodeName(count.system, i)
 			node := found[name]
 			switch {
 			case node == nil:

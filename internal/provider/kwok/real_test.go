@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -440,6 +441,44 @@ func (c cancelAt) Write(p []byte) (int, error) {
 		c.cancel()
 	}
 	return len(p), nil
+}
+
+func TestPortTakenMeanwhileLeadsToAnotherTry(t *testing.T) {
+	p := newReal(t)
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
+	p.TakePortsFirst(taken.Addr().(*net.TCPAddr).Port)
+	var told bytes.Buffer
+	p.Progress = &told
+	if _, err := p.Up(t.Context(), kwok.DefaultOptions()); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(told.String(), "trying others") {
+		t.Errorf("told only:\n%s", told.String())
+	}
+}
+
+// Only the API server can be made to listen beyond this machine: etcd lets
+// everybody in.
+func TestOnlyTheAPIServerListensBeyondThisMachine(t *testing.T) {
+	p := newReal(t)
+	o := kwok.DefaultOptions()
+	o.BindAddress = "0.0.0.0"
+	if _, err := p.Up(t.Context(), o); err != nil {
+		t.Fatal(err)
+	}
+	var wide []string
+	for _, line := range processesUnder(t, filepath.Join(p.Dir, o.Name, "kwok")) {
+		if strings.Contains(line, "0.0.0.0") {
+			wide = append(wide, filepath.Base(strings.Fields(line)[2]))
+		}
+	}
+	if len(wide) != 1 || wide[0] != "kube-apiserver" {
+		t.Errorf("listening on 0.0.0.0: %q, want kube-apiserver alone", wide)
+	}
 }
 
 func TestUpAfterAKilledUp(t *testing.T) {

@@ -29,7 +29,11 @@ func (p *Provider) start(ctx context.Context, c *cluster, o Options, paths map[b
 	if err := c.writeRecord(newRecord(o)); err != nil {
 		return err
 	}
-	ports, err := freePorts(o.BindAddress)
+	choose := p.choosePorts
+	if choose == nil {
+		choose = freePorts
+	}
+	ports, err := choose(o.BindAddress)
 	if err != nil {
 		return err
 	}
@@ -42,7 +46,9 @@ func (p *Provider) start(ctx context.Context, c *cluster, o Options, paths map[b
 	}
 	ctx, cancel := p.limit(ctx)
 	defer cancel()
-	err = p.kwokctl(ctx, c, paths, "create", "cluster")
+	watched, stop := c.whileAlive(ctx)
+	err = p.kwokctl(watched, c, paths, "create", "cluster")
+	stop()
 	if err == nil {
 		err = c.copyKubeconfig()
 	}
@@ -55,13 +61,50 @@ func (p *Provider) start(ctx context.Context, c *cluster, o Options, paths map[b
 	return err
 }
 
+// essential are the components without which no other can start.
+var essential = []string{"etcd", "kube-apiserver"}
+
+// whileAlive returns a context that ends when an essential component that was
+// started has ended: kwokctl itself would wait for it for two minutes. The
+// caller calls stop when it no longer matters.
+func (c *cluster) whileAlive(ctx context.Context) (watched context.Context, stop func()) {
+	watched, cancel := context.WithCancelCause(ctx)
+	go func() {
+		for watched.Err() == nil {
+			for _, name := range essential {
+				// The order matters: one that starts in between is alive.
+				_, err := os.Stat(c.pidFile(name))
+				running, scanErr := c.running()
+				if err == nil && scanErr == nil && len(running[name]) == 0 {
+					cancel(c.ended(name))
+				}
+			}
+			select {
+			case <-watched.Done():
+			case <-time.After(100 * time.Millisecond):
+			}
+		}
+	}()
+	return watched, func() { cancel(nil) }
+}
+
+func (c *cluster) pidFile(component string) string {
+	return filepath.Join(c.runDir(), "pids", component+".pid")
+}
+
+// ended says that a component has ended, with the end of its log.
+func (c *cluster) ended(component string) error {
+	return fmt.Errorf("%s ended; its log ends with\n\t%s", component, c.logTail(component))
+}
+
 // kwokctlConfig returns the KwokctlConfiguration of a cluster.
 func kwokctlConfig(o Options, paths map[binaries.Name]string, ports ports) map[string]any {
 	patch := func(component string, pairs ...string) map[string]any {
 		var args []map[string]any
 		for i := 0; i < len(pairs); i += 2 {
 			// An override changes an argument that is there, and adds none.
-			args = append(args, map[string]any{"key": pairs[i], "value": pairs[i+1], "override": pairs[i] == "manage-all-nodes"})
+			override := pairs[i] == "bind-address" || pairs[i] == "manage-all-nodes"
+			args = append(args, map[string]any{"key": pairs[i], "value": pairs[i+1], "override": override})
 		}
 		return map[string]any{"name": component, "extraArgs": args}
 	}
@@ -70,7 +113,7 @@ func kwokctlConfig(o Options, paths map[binaries.Name]string, ports ports) map[s
 		"kind":       "KwokctlConfiguration",
 		"options": map[string]any{
 			"runtime":                     "binary",
-			"bindAddress":                 o.BindAddress,
+			"bindAddress":                 loopback, // etcd asks nobody who they are
 			"etcdBinary":                  paths[binaries.Etcd],
 			"kubeApiserverBinary":         paths[binaries.APIServer],
 			"kubeControllerManagerBinary": paths[binaries.ControllerManager],
@@ -91,6 +134,7 @@ func kwokctlConfig(o Options, paths map[binaries.Name]string, ports ports) map[s
 			// that logs and exec are refused at once; a real node has none and
 			// is reached by its address.
 			patch("kube-apiserver",
+				"bind-address", o.BindAddress,
 				"kubelet-preferred-address-types", "InternalDNS,InternalIP",
 				"service-cluster-ip-range", "10.96.0.0/16"),
 			patch("kube-controller-manager",
@@ -160,9 +204,9 @@ func (p *Provider) awaitControlPlane(ctx context.Context, c *cluster, paths map[
 		if err != nil {
 			return err
 		}
-		for _, name := range []string{"etcd", "kube-apiserver"} {
+		for _, name := range essential {
 			if len(running[name]) == 0 {
-				return fmt.Errorf("%s ended; its log ends with\n\t%s", name, c.logTail(name))
+				return c.ended(name)
 			}
 		}
 		last := ready(ctx, client)
@@ -172,7 +216,7 @@ func (p *Provider) awaitControlPlane(ctx context.Context, c *cluster, paths map[
 		}
 		if last == nil {
 			if restarted == restarts {
-				return fmt.Errorf("%s ended again and again; its log ends with\n\t%s", missing[0], c.logTail(missing[0]))
+				return fmt.Errorf("again and again %w", c.ended(missing[0]))
 			}
 			restarted++
 			if err := p.restart(ctx, c, paths, missing); err != nil {
@@ -191,8 +235,7 @@ func (p *Provider) awaitControlPlane(ctx context.Context, c *cluster, paths map[
 func (p *Provider) restart(ctx context.Context, c *cluster, paths map[binaries.Name]string, ended []string) error {
 	for _, name := range ended {
 		// kwokctl trusts these files even when another process has the id.
-		pidFile := filepath.Join(c.runDir(), "pids", name+".pid")
-		if err := os.Remove(pidFile); err != nil && !os.IsNotExist(err) {
+		if err := os.Remove(c.pidFile(name)); err != nil && !os.IsNotExist(err) {
 			return err
 		}
 	}
