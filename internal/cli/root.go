@@ -131,6 +131,11 @@ func (s *Surroundings) untilStop(ctx context.Context) context.Context {
 // Surroundings.stop itself.
 const stopsGracefully = "stopsGracefully"
 
+// Root returns the command line, for what describes it. It is not to be run.
+//
+//go:generate go run ../../docs/generate ../../docs/cli
+func Root() *cobra.Command { return newRootCommand(&Surroundings{}) }
+
 func newRootCommand(s *Surroundings) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "op-readiness",

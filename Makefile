@@ -1,0 +1,78 @@
+# Everything that people and CI do with this project. 'make help' lists it.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+
+GO ?= go
+BIN := bin/op-readiness
+# The Kubernetes version of the simulated cluster that tests and demo use.
+KUBERNETES_VERSION ?= v1.36.3
+# What a simulated cluster and a run on it are made of.
+BINARIES := kube-apiserver kube-controller-manager kube-scheduler etcd kwok kwokctl e2e.test
+
+.PHONY: help
+help: ## List the targets
+	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+.PHONY: build
+build: ## Build bin/op-readiness
+	$(GO) build -trimpath -o $(BIN) ./cmd/op-readiness
+
+.PHONY: binaries
+binaries: build ## Get the Kubernetes binaries into the cache; from source this takes about 15 minutes, once
+	@$(BIN) e2e fetch --kubernetes-version $(KUBERNETES_VERSION) $(BINARIES) >/dev/null
+
+.PHONY: demo
+demo: binaries ## Run the standard on a simulated hybrid cluster, from nothing to a verdict
+	scripts/demo.sh
+
+.PHONY: test
+test: binaries ## Run all tests, also those on a simulated cluster
+	$(GO) test ./...
+
+.PHONY: verify
+verify: verify-format verify-modules verify-vet verify-lint verify-generated verify-specs ## Check format, modules, lint and generated files
+
+.PHONY: verify-format
+verify-format:
+	@unformatted=$$(gofmt -l $$(git ls-files '*.go')); \
+	if [ -n "$$unformatted" ]; then echo "gofmt -w these: $$unformatted" >&2; exit 1; fi
+
+.PHONY: verify-modules
+verify-modules:
+	$(GO) mod tidy -diff
+	$(GO) mod verify
+
+.PHONY: verify-vet
+verify-vet:
+	$(GO) vet ./...
+	GOOS=windows $(GO) vet ./cmd/... ./internal/...
+	GOOS=darwin $(GO) vet ./cmd/... ./internal/...
+
+.PHONY: verify-lint
+verify-lint:
+	@echo "Linting; building the linter takes about 3 minutes, once"
+	$(GO) tool -modfile=scripts/lint/go.mod golangci-lint run
+
+.PHONY: verify-generated
+verify-generated:
+	scripts/verify-generated.sh
+
+.PHONY: verify-specs
+verify-specs: build
+	$(BIN) specs lint
+
+.PHONY: generate
+generate: ## Make generated files again: build pins, the CLI reference
+	$(GO) generate ./...
+
+.PHONY: bench
+bench: binaries ## Measure what the project promises to be good at; prints ratios, fails below target
+	$(GO) run ./test/bench/run
+	$(GO) run ./test/bench/shards
+	$(GO) run ./test/bench/junit
+
+.PHONY: clean
+clean: ## Remove what was built here; the cache of Kubernetes binaries stays
+	rm -rf bin results

@@ -1,0 +1,21 @@
+#!/usr/bin/env bash
+# Fails when a generated file is not what its generator makes.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+fresh=$(mktemp -d)
+trap 'rm -rf "$fresh"' EXIT
+
+go run ./docs/generate "$fresh"
+if ! diff -ru docs/cli "$fresh"; then
+	echo "docs/cli is out of date: run 'make generate' and commit" >&2
+	exit 1
+fi
+
+# The lists of tests are compared with those binaries that are in the cache.
+for binary in $(go run ./cmd/op-readiness e2e list -o json | sed -n 's/^ *"path": "\(.*e2e\.test\)",\{0,1\}$/\1/p'); do
+	version=$("$binary" --version)
+	if [ -f "specs/catalogue/$version.txt.gz" ]; then
+		scripts/catalogue.sh --check "$binary"
+	fi
+done
