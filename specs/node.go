@@ -116,7 +116,8 @@ func (r *reader) count(n *yaml.Node) {
 // guard runs read and survives the limits; the problem is noted by then.
 func (r *reader) guard(read func()) {
 	defer func() {
-		if cause := recover(); cause != nil && cause != error(errTooMuch) {
+		cause := recover()
+		if err, is := cause.(error); cause != nil && !(is && errors.Is(err, errTooMuch)) {
 			panic(cause)
 		}
 	}()
