@@ -46,7 +46,7 @@ func (s *Store) build(ctx context.Context, c component, names []Name, work strin
 		}
 		s.tellf("%s: building %s (up to %s from a cold build cache, seconds from a warm one)", c, join(batch), usually(batch))
 		what := fmt.Sprintf("%s: building %s", c, join(batch))
-		err := s.telling30(what, func() error {
+		err := s.stillTelling(what, func() error {
 			_, err := run(ctx, source, s.goEnviron(), s.compile(c, batch, i > 0, out)...)
 			return err
 		})
@@ -110,8 +110,8 @@ func usually(names []Name) string {
 	return total.String()
 }
 
-// telling30 runs do, and tells every half minute that it is still at it.
-func (s *Store) telling30(what string, do func() error) error {
+// stillTelling runs do, and tells every half minute that it is still at it.
+func (s *Store) stillTelling(what string, do func() error) error {
 	done := make(chan error, 1)
 	begin := time.Now()
 	go func() { done <- do() }()

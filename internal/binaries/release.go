@@ -138,10 +138,14 @@ func (s *Store) fetch(ctx context.Context, c component, b bundle, work string) e
 	s.tellf("%s: downloading %s (usually a minute or less)", c, b.url)
 	file := filepath.Join(work, "download")
 	defer os.Remove(file)
-	if err = s.save(ctx, b.url, file, newHash(), sum); isTransport(err) && ctx.Err() == nil {
-		s.tellf("%s: %v; trying once more", c, err)
-		err = s.save(ctx, b.url, file, newHash(), sum)
-	}
+	err = s.stillTelling(fmt.Sprintf("%s: downloading", c), func() error {
+		err := s.save(ctx, b.url, file, newHash(), sum)
+		if isTransport(err) && ctx.Err() == nil {
+			s.tellf("%s: %v; trying once more", c, err)
+			err = s.save(ctx, b.url, file, newHash(), sum)
+		}
+		return err
+	})
 	if err != nil {
 		return err
 	}

@@ -91,6 +91,48 @@ func DefaultDir(getenv func(string) string) (string, error) {
 // [*CommandError] when a build fails. What was obtained before an error, or
 // before ctx ended, stays in the cache.
 func (s *Store) Get(ctx context.Context, kubernetesVersion string, names ...Name) (map[Name]string, error) {
+	parts, err := s.parts(ctx, kubernetesVersion, names)
+	if err != nil {
+		return nil, err
+	}
+	paths := map[Name]string{}
+	for _, part := range parts {
+		if err := s.ensure(ctx, part.component, part.names); err != nil {
+			return nil, fmt.Errorf("obtaining %s of %s: %w", join(part.names), part.component, err)
+		}
+		for _, name := range part.names {
+			paths[name] = s.path(part.component, name)
+		}
+	}
+	return paths, nil
+}
+
+// Missing returns those of names that Get would have to obtain, without
+// obtaining anything. It never uses the network for pinned versions.
+func (s *Store) Missing(ctx context.Context, kubernetesVersion string, names ...Name) ([]Name, error) {
+	parts, err := s.parts(ctx, kubernetesVersion, names)
+	if err != nil {
+		return nil, err
+	}
+	var missing []Name
+	for _, part := range parts {
+		more, err := s.missing(part.component, part.names)
+		if err != nil {
+			return nil, err
+		}
+		missing = append(missing, more...)
+	}
+	return missing, nil
+}
+
+// part is some binaries of one component.
+type part struct {
+	component
+	names []Name
+}
+
+// parts sorts names by the component that they belong to.
+func (s *Store) parts(ctx context.Context, kubernetesVersion string, names []Name) ([]part, error) {
 	version, err := ParseVersion(kubernetesVersion)
 	if err != nil {
 		return nil, err
@@ -103,7 +145,7 @@ func (s *Store) Get(ctx context.Context, kubernetesVersion string, names ...Name
 			return nil, err
 		}
 	}
-	paths := map[Name]string{}
+	var parts []part
 	for _, f := range families {
 		wanted := ofFamily(f, names)
 		if len(wanted) == 0 {
@@ -118,45 +160,9 @@ func (s *Store) Get(ctx context.Context, kubernetesVersion string, names ...Name
 		case kwok:
 			c.version = KwokVersion
 		}
-		if err := s.ensure(ctx, c, wanted); err != nil {
-			return nil, fmt.Errorf("obtaining %s of %s: %w", join(wanted), c, err)
-		}
-		for _, name := range wanted {
-			paths[name] = s.path(c, name)
-		}
+		parts = append(parts, part{c, wanted})
 	}
-	return paths, nil
-}
-
-// Missing returns those of names that Get would have to obtain, without
-// obtaining anything. It never uses the network for pinned versions.
-func (s *Store) Missing(ctx context.Context, kubernetesVersion string, names ...Name) ([]Name, error) {
-	version, err := ParseVersion(kubernetesVersion)
-	if err != nil {
-		return nil, err
-	}
-	var missing []Name
-	for _, f := range families {
-		wanted := ofFamily(f, names)
-		if len(wanted) == 0 {
-			continue
-		}
-		c := component{f, version}
-		switch f {
-		case etcd:
-			if c.version, err = s.etcdVersion(ctx, version); err != nil {
-				return nil, err
-			}
-		case kwok:
-			c.version = KwokVersion
-		}
-		more, err := s.missing(c, wanted)
-		if err != nil {
-			return nil, err
-		}
-		missing = append(missing, more...)
-	}
-	return missing, nil
+	return parts, nil
 }
 
 // ensure makes sure that the cache holds the named binaries of c.

@@ -1,7 +1,6 @@
 package kwok
 
 import (
-	"bytes"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -27,16 +26,7 @@ func processes() ([]process, error) {
 		if err != nil || len(command) == 0 {
 			continue
 		}
-		words := bytes.Split(bytes.TrimSuffix(command, []byte{0}), []byte{0})
-		all = append(all, process{id, strings.Join(asStrings(words), " ")})
+		all = append(all, process{id, strings.ReplaceAll(string(command), "\x00", " ")})
 	}
 	return all, nil
-}
-
-func asStrings(words [][]byte) []string {
-	all := make([]string, len(words))
-	for i, word := range words {
-		all[i] = string(word)
-	}
-	return all
 }
