@@ -117,7 +117,8 @@ func (r *reader) count(n *yaml.Node) {
 func (r *reader) guard(read func()) {
 	defer func() {
 		cause := recover()
-		if err, is := cause.(error); cause != nil && !(is && errors.Is(err, errTooMuch)) {
+		err, _ := cause.(error)
+		if cause != nil && !errors.Is(err, errTooMuch) {
 			panic(cause)
 		}
 	}()

@@ -23,7 +23,7 @@ func TestParseVersion(t *testing.T) {
 		"1":                     "",
 		"1.3.4.5":               "",
 		"":                      "",
-		"v1.36.3 ":              "",
+		"v1.36.3\t":             "",
 		"1.36.99999":            "",
 		"v0.0.0-master+$Format": "",
 	} {
@@ -123,7 +123,7 @@ func TestParseCategory(t *testing.T) {
 			t.Errorf("%s: got %s, %v", name, got, err)
 		}
 	}
-	_, err := specs.ParseCategory("Core.Netwrok")
+	_, err := specs.ParseCategory("Core.Netwrk")
 	if err == nil || !strings.Contains(err.Error(), "did you mean Core.Network?") {
 		t.Errorf("got error %v", err)
 	}
@@ -132,7 +132,7 @@ func TestParseCategory(t *testing.T) {
 func TestNearest(t *testing.T) {
 	allowed := []string{"Core.Network", "Core.Storage", "Extend.HostProcess", "exec"}
 	for name, want := range map[string]string{
-		"Core.Netwrok":  "Core.Network",
+		"Core.Netwrk":   "Core.Network",
 		"core.storage":  "Core.Storage",
 		"HostProcess":   "Extend.HostProcess",
 		"exce":          "exec",

@@ -66,6 +66,7 @@ const (
 // OS is a pod's or node's operating system, as kubernetes.io/os spells it.
 type OS string
 
+// The operating systems of nodes, and any of them.
 const (
 	Windows OS = "windows"
 	Linux   OS = "linux"

@@ -71,7 +71,7 @@ func TestSpecs(t *testing.T) {
 			stdout: []string{"Core.Network,core-network-find-nothing,requirement,part,?,serial,5m,"}},
 		{name: "list for a version before all tests", args: "list --kubernetes-version 1.30 --kind requirement -o markdown",
 			stdout: []string{"| Core.Network | core-network-pod-ip-win-to-linux | requirement | none | 0 |"}},
-		{name: "list with wrong flags", args: "list --category Core.Netwrok --kind rules -o tabel --kubernetes-version new", code: verdict.ExitUsage,
+		{name: "list with wrong flags", args: "list --category Core.Netwrk --kind rules -o tabel --kubernetes-version new", code: verdict.ExitUsage,
 			stderr: []string{"did you mean Core.Network?", `--kind "rules" is unknown`, `--output "tabel" is unknown: use table, json, markdown or csv; did you mean table?`, `"new" is not a Kubernetes version`}},
 		{name: "list of broken files", files: typo, args: "list --spec-dir SPECS", code: verdict.ExitUsage,
 			stderr: []string{`core-network.yaml:9: one: unknown field "phrase" in a case`, "did you mean phase?"}},
