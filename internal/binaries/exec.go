@@ -56,7 +56,9 @@ type both struct {
 }
 
 func (b both) Write(p []byte) (int, error) {
-	b.tail.Write(p)
+	if n, err := b.tail.Write(p); err != nil {
+		return n, err
+	}
 	return b.buffer.Write(p)
 }
 

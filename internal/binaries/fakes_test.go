@@ -62,7 +62,7 @@ func fakeGo(args []string) int {
 	switch args[0] {
 	case "env":
 		if text, err := os.ReadFile(filepath.Join(dir, "env")); err == nil {
-			os.Stdout.Write(text)
+			fmt.Printf("%s", text)
 		} else {
 			fmt.Print("go1.99.0\nlocal\n")
 		}
@@ -81,7 +81,7 @@ func fakeGo(args []string) int {
 		return 0
 	}
 	if text, err := os.ReadFile(filepath.Join(dir, "fail")); err == nil {
-		os.Stderr.Write(text)
+		fmt.Fprintf(os.Stderr, "%s", text)
 		return 1
 	}
 	if _, err := os.Stat(filepath.Join(dir, "hang")); err == nil {
@@ -90,9 +90,16 @@ func fakeGo(args []string) int {
 		if err := child.Start(); err != nil {
 			panic(err)
 		}
-		os.WriteFile(filepath.Join(dir, "hang.new"), []byte(fmt.Sprint(child.Process.Pid)), 0o644)
-		os.Rename(filepath.Join(dir, "hang.new"), filepath.Join(dir, "hang"))
-		child.Wait()
+		id := []byte(fmt.Sprint(child.Process.Pid))
+		if err := os.WriteFile(filepath.Join(dir, "hang.new"), id, 0o644); err != nil {
+			panic(err)
+		}
+		if err := os.Rename(filepath.Join(dir, "hang.new"), filepath.Join(dir, "hang")); err != nil {
+			panic(err)
+		}
+		if err := child.Wait(); err != nil {
+			panic(err)
+		}
 	}
 	for {
 		if _, err := os.Stat(filepath.Join(dir, "hold")); err != nil {
@@ -200,8 +207,11 @@ func (b *bench) handle(path string, handler http.HandlerFunc) {
 }
 
 func (b *bench) serve(path string, content []byte) {
-	b.handle(path, func(w http.ResponseWriter, _ *http.Request) { w.Write(content) })
+	b.handle(path, func(w http.ResponseWriter, _ *http.Request) { send(w, content) })
 }
+
+// send writes a body; a client that has gone away is its own business.
+func send(w http.ResponseWriter, content []byte) { _, _ = w.Write(content) }
 
 // publish serves a file with its checksum beside it.
 func (b *bench) publish(path string, content []byte) {

@@ -264,7 +264,7 @@ func (s *Store) save(ctx context.Context, url, file string, hash hash.Hash, sum 
 	_, err = io.Copy(io.MultiWriter(out, hash), reader(func(p []byte) (int, error) {
 		n, err := body.Read(p)
 		stalled.Reset(limit)
-		if err != nil && err != io.EOF {
+		if err != nil && !errors.Is(err, io.EOF) {
 			err = s.transport(ctx, url, err)
 		}
 		return n, err

@@ -142,7 +142,7 @@ func troubles() map[string]struct {
 			b.publish(apiServer(), content)
 			b.handle(apiServer(), func(w http.ResponseWriter, r *http.Request) {
 				w.Header().Set("Content-Length", "1000000")
-				w.Write([]byte("a little"))
+				send(w, []byte("a little"))
 				w.(http.Flusher).Flush()
 				hang(w, r)
 			})
@@ -151,7 +151,7 @@ func troubles() map[string]struct {
 			b.publish(apiServer(), content)
 			b.handle(apiServer(), func(w http.ResponseWriter, _ *http.Request) {
 				w.Header().Set("Content-Length", fmt.Sprint(len(content)))
-				w.Write(content[:10])
+				send(w, content[:10])
 			})
 		}, io.ErrUnexpectedEOF.Error()},
 	}
@@ -204,10 +204,10 @@ func TestDownloadThatBreaksOnceIsTriedAgain(t *testing.T) {
 		w.Header().Set("Content-Length", fmt.Sprint(len(content)))
 		if !broken {
 			broken = true
-			w.Write(content[:10])
+			send(w, content[:10])
 			return
 		}
-		w.Write(content)
+		send(w, content)
 	})
 	b.get(binaries.APIServer)
 }

@@ -99,7 +99,7 @@ func (o *clusterUpOptions) complete(args []string) error {
 		return err
 	}
 	o.Options.KubernetesVersion = o.storeOptions.KubernetesVersion
-	if err := o.Options.Validate(); err != nil {
+	if err := o.Validate(); err != nil {
 		return usageErrorf("%w", err)
 	}
 	if o.Kubeconfig == "" {

@@ -70,11 +70,9 @@ func (o *storeOptions) validate() error {
 
 // store returns the cache of binaries that the flags mean.
 func (o *storeOptions) store(s *Surroundings) (*binaries.Store, error) {
-	dir, err := o.CacheDir, error(nil)
-	if dir == "" {
+	dir, err := filepath.Abs(o.CacheDir)
+	if o.CacheDir == "" {
 		dir, err = binaries.DefaultDir(s.Getenv)
-	} else {
-		dir, err = filepath.Abs(dir)
 	}
 	if err != nil {
 		return nil, err

@@ -6,13 +6,13 @@ package provider
 type State string
 
 const (
-	// Running: its control plane answers and its nodes are ready.
+	// Running says that its control plane answers and its nodes are ready.
 	Running State = "running"
-	// Starting: another process is making it at this moment.
+	// Starting says that another process is making it at this moment.
 	Starting State = "starting"
-	// Stopped: none of its processes run, as after a reboot.
+	// Stopped says that none of its processes run, as after a reboot.
 	Stopped State = "stopped"
-	// Broken: half made, or a part of it is gone.
+	// Broken says that it is half made, or that a part of it is gone.
 	Broken State = "broken"
 )
 

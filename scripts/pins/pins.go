@@ -4,9 +4,9 @@
 // nothing else can get in.
 //
 // The files are named .pin because Go leaves folders with a go.mod out of
-// go:embed and out of published modules. "go generate ./scripts/pins" makes
-// them again; "go run ./scripts/pins/generate v1.37.1" adds a version.
-// Their format is https://go.dev/ref/mod#go-mod-file.
+// published modules and cannot embed them. "go generate ./scripts/pins" makes
+// them again; "go run ./scripts/pins/generate v1.37.1" adds a version. Their
+// format is https://go.dev/ref/mod#go-mod-file.
 package pins
 
 import (

@@ -119,7 +119,7 @@ func (o Options) Validate() error {
 		}
 	}
 	if _, ok := windowsBuilds[o.WindowsVersion]; !ok {
-		faults = append(faults, fmt.Errorf("Windows version %q: choose of %s", o.WindowsVersion, strings.Join(WindowsVersions(), ", ")))
+		faults = append(faults, fmt.Errorf("version %q of Windows: choose of %s", o.WindowsVersion, strings.Join(WindowsVersions(), ", ")))
 	}
 	if o.BindAddress != "" && net.ParseIP(o.BindAddress) == nil {
 		faults = append(faults, fmt.Errorf("bind address %q: use an IP address such as %s or 0.0.0.0", o.BindAddress, loopback))

@@ -97,7 +97,9 @@ func TestFolderThatIsNotAClusterIsRemoved(t *testing.T) {
 	if err != nil || len(clusters) != 1 || !strings.Contains(clusters[0].Problem, "half made") {
 		t.Errorf("listed %+v, %v; want it half made", clusters, err)
 	}
-	p.Up(t.Context(), kwok.DefaultOptions())
+	if _, err := p.Up(t.Context(), kwok.DefaultOptions()); err == nil {
+		t.Error("a cluster without binaries")
+	}
 	assertGone(t, p, "op-readiness")
 }
 

@@ -128,7 +128,7 @@ func addNodes(ctx context.Context, client kubernetes.Interface, o Options) error
 // pod addresses, and pods can be created.
 func awaitNodes(ctx context.Context, client kubernetes.Interface, o Options) error {
 	for {
-		problem := ""
+		var problem string
 		nodes, err := client.CoreV1().Nodes().List(ctx, metav1.ListOptions{LabelSelector: nodeSelector})
 		if err == nil {
 			problem = nodesProblem(nodes.Items, o.LinuxNodes, o.WindowsNodes)

@@ -250,7 +250,9 @@ func TestLifeOfACluster(t *testing.T) {
 	// All dead, as after a reboot.
 	for _, line := range processesUnder(t, filepath.Join(p.Dir, "life")) {
 		id, _ := strconv.Atoi(strings.Fields(line)[0])
-		syscall.Kill(id, syscall.SIGKILL)
+		if err := syscall.Kill(id, syscall.SIGKILL); err != nil && !errors.Is(err, syscall.ESRCH) {
+			t.Fatal(err)
+		}
 		awaitEnd(id)
 	}
 	if listed := only(t, p); listed.State != provider.Stopped {
@@ -502,7 +504,9 @@ func TestUpAfterAKilledUp(t *testing.T) {
 	if err := first.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	first.Wait()
+	if err := first.Wait(); err == nil {
+		t.Fatal("it was done before it could be killed")
+	}
 	made, err := p.Up(t.Context(), kwok.DefaultOptions())
 	if err != nil {
 		t.Fatal(err)

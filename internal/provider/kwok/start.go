@@ -225,7 +225,10 @@ func (p *Provider) awaitControlPlane(ctx context.Context, c *cluster, paths map[
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("waiting for the control plane: %w (%v)", context.Cause(ctx), last)
+			if last == nil {
+				last = fmt.Errorf("%s not running", strings.Join(missing, ", "))
+			}
+			return fmt.Errorf("waiting for the control plane: %w: %w", context.Cause(ctx), last)
 		case <-time.After(100 * time.Millisecond):
 		}
 	}
