@@ -198,7 +198,3 @@ type ProviderSkip struct {
 	Provider string `yaml:"provider" json:"provider"`
 	Reason   string `yaml:"reason" json:"reason"`
 }
-
-// SuitePrefix stands before a test's name in what ginkgo holds a focus
-// against: the suite's description and a space.
-const SuitePrefix = "Kubernetes e2e suite "

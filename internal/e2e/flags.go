@@ -83,7 +83,7 @@ func FocusArgs(names []string) []string {
 	var focus strings.Builder
 	add := func() {
 		if focus.Len() > 0 {
-			args = append(args, "--ginkgo.focus=^"+regexp.QuoteMeta(specs.SuitePrefix)+"("+focus.String()+")$")
+			args = append(args, "--ginkgo.focus=^"+regexp.QuoteMeta(specs.SuiteName+" ")+"("+focus.String()+")$")
 			focus.Reset()
 		}
 	}
