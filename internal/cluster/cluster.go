@@ -16,6 +16,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/selection"
 	"k8s.io/apimachinery/pkg/util/version"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
@@ -210,7 +212,12 @@ func (c *Cluster) RemoveNamespaces(ctx context.Context, suiteRunIDs []string) (i
 	if len(suiteRunIDs) == 0 {
 		return 0, nil
 	}
-	selector := metav1.ListOptions{LabelSelector: fmt.Sprintf("%s in (%s)", suiteLabel, strings.Join(suiteRunIDs, ","))}
+	// The ids come from what a process printed: they are checked here.
+	ours, err := labels.NewRequirement(suiteLabel, selection.In, suiteRunIDs)
+	if err != nil {
+		return 0, fmt.Errorf("finding namespaces that tests left: %w", err)
+	}
+	selector := metav1.ListOptions{LabelSelector: ours.String()}
 	namespaces := c.client.CoreV1().Namespaces()
 	list, err := namespaces.List(ctx, selector)
 	if err != nil {

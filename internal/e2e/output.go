@@ -42,19 +42,20 @@ type Output struct {
 	line    []byte
 	cut     bool // the line is longer than is read
 	armed   bool // the last line was a delimiter
+	known   bool // the run's id was told
 	current string
-	pending *Finished       // a failure whose message is still being written
+	pending *Finished       // an end of which more is to come
 	suite   string          // a suite node whose message is still being written
 	message strings.Builder // of pending or suite
 }
 
 const (
-	maxLine    = 8 << 10
-	delimiter  = "------------------------------"
-	runIDStart = `Starting e2e run "`
+	maxLine   = 8 << 10
+	delimiter = "------------------------------"
 )
 
 var (
+	runID        = regexp.MustCompile(`Starting e2e run "([A-Za-z0-9][-A-Za-z0-9_.]{0,62})"`)
 	testEnd      = regexp.MustCompile(`^(?:•|\+|↺|S|P)(?: \[([A-Z]+)[^\]]*\])?(?: DURING REPETITION #\d+)?(?: \[(\d+\.\d+) seconds\])?$`)
 	failureStart = regexp.MustCompile(`^  \[[A-Z]+\] `)
 	nodeEnd      = regexp.MustCompile(`^\[([A-Za-z]+)\] \[([A-Z]+)\] \[\d+\.\d+ seconds\]$`)
@@ -98,53 +99,62 @@ func (o *Output) Close() (unfinished string) {
 		o.take(string(o.line))
 		o.line = nil
 	}
+	o.unconfirmed()
 	o.flush()
 	return o.current
 }
 
 func (o *Output) take(line string) {
 	armed := o.armed
-	o.armed = line == delimiter
-	switch {
-	case o.armed:
+	o.armed = line == delimiter && !o.cut
+	if o.armed {
 		o.flush()
-	case o.cut:
+		return
+	}
+	o.unconfirmed()
+	if !o.known {
+		if m := runID.FindStringSubmatch(line); m != nil {
+			o.known = true
+			o.listener.SuiteRun(m[1])
+		}
+	}
+	switch {
+	case o.cut, strings.HasPrefix(line, " "):
 		o.collect(line)
 	case armed:
 		if name := o.named(line); name != "" {
 			o.current = name
 			o.listener.Started(name)
 		}
-	case strings.HasPrefix(line, " "):
-		if id, ok := runID(line); ok {
-			o.listener.SuiteRun(id)
-		}
-		o.collect(line)
 	default:
 		o.ends(line)
 	}
 }
 
+// unconfirmed takes back that a test passed, when what follows is not the
+// delimiter that ginkgo writes next: a test printed what looked like its end.
+func (o *Output) unconfirmed() {
+	if o.pending != nil && o.pending.State == result.TestPassed {
+		o.current, o.pending = o.pending.Name, nil
+	}
+}
+
 // ends looks for the line that ends a test or a suite node.
 func (o *Output) ends(line string) {
-	if m := nodeEnd.FindStringSubmatch(line); m != nil {
+	if m := nodeEnd.FindStringSubmatch(line); m != nil && o.current == "" {
 		o.flush()
 		o.suite = m[1]
 		return
 	}
 	m := testEnd.FindStringSubmatch(line)
-	if m == nil || o.current == "" {
+	// Ginkgo tells how long every test took that passed.
+	if m == nil || o.current == "" || m[1] == "" && m[2] == "" {
 		o.collect(line)
 		return
 	}
 	end := Finished{Name: o.current, State: stateOf(m[1])}
 	end.Seconds, _ = strconv.ParseFloat(m[2], 64)
-	o.current = ""
-	if end.State == result.TestPassed {
-		o.listener.Finished(end)
-		return
-	}
-	o.pending = &end
+	o.current, o.pending = "", &end
 }
 
 // collect keeps the lines of a failure's message.
@@ -160,7 +170,9 @@ func (o *Output) flush() {
 	message := failureText(o.message.String())
 	o.message.Reset()
 	if o.pending != nil {
-		o.pending.Message = message
+		if o.pending.State != result.TestPassed {
+			o.pending.Message = message
+		}
 		o.listener.Finished(*o.pending)
 		o.pending = nil
 	}
@@ -179,15 +191,6 @@ func (o *Output) named(line string) string {
 		}
 	}
 	return ""
-}
-
-func runID(line string) (string, bool) {
-	_, rest, ok := strings.Cut(line, runIDStart)
-	if !ok {
-		return "", false
-	}
-	id, _, ok := strings.Cut(rest, `"`)
-	return id, ok && id != "" && len(id) <= 63
 }
 
 // failureText takes the code locations off the front of a failure's block, and

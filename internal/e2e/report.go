@@ -15,6 +15,9 @@ import (
 type Report struct {
 	// Tests are the tests that ran, or that skipped themselves, by name.
 	Tests map[string]Finished
+	// Pending are the names of the tests that are marked as not to be run,
+	// selected or not.
+	Pending map[string]bool
 	// SuiteFailures are failures outside of any test.
 	SuiteFailures []result.Suite
 	// Succeeded is ginkgo's own verdict on the suite.
@@ -38,6 +41,9 @@ func (s *specReport) fullText() string {
 	return strings.Join(texts, " ")
 }
 
+// maxReport is far above what ginkgo writes for the tests of Kubernetes.
+const maxReport = 1 << 30
+
 // ReadReport reads the JSON report that ginkgo wrote to path
 // (--ginkgo.json-report). The report lists every test of the suite; the many
 // that were not selected are read past, not kept. A report that is missing,
@@ -48,6 +54,11 @@ func ReadReport(path string) (*Report, error) {
 		return nil, fmt.Errorf("reading ginkgo's report: %w", err)
 	}
 	defer file.Close()
+	if info, err := file.Stat(); err != nil {
+		return nil, fmt.Errorf("reading ginkgo's report: %w", err)
+	} else if info.Size() > maxReport {
+		return nil, fmt.Errorf("reading ginkgo's report %s: it has %d bytes, and %d are the limit", path, info.Size(), int64(maxReport))
+	}
 	report, err := readReport(file)
 	if err != nil {
 		return nil, fmt.Errorf("reading ginkgo's report %s: %w", path, err)
@@ -56,7 +67,7 @@ func ReadReport(path string) (*Report, error) {
 }
 
 func readReport(r io.Reader) (*Report, error) {
-	report := &Report{Tests: map[string]Finished{}}
+	report := &Report{Tests: map[string]Finished{}, Pending: map[string]bool{}}
 	dec := json.NewDecoder(r)
 	if err := expect(dec, json.Delim('[')); err != nil {
 		return nil, err
@@ -129,6 +140,10 @@ func (r *Report) take(s *specReport) {
 		if state == result.TestFailed || state == result.TestError {
 			r.SuiteFailures = append(r.SuiteFailures, result.Suite{Node: s.LeafNodeType, Message: message})
 		}
+		return
+	}
+	if s.State == "pending" {
+		r.Pending[s.fullText()] = true
 		return
 	}
 	// A test that was not selected is skipped as well, and says nothing.

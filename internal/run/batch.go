@@ -27,6 +27,7 @@ type batch struct {
 
 	bmu     sync.Mutex
 	current *result.PlannedTest
+	limit   time.Time // when current counts as hung, or the process without one
 	timer   *time.Timer
 	said    map[string]e2e.Finished // what the output said, by test name
 	suites  []result.Suite
@@ -90,6 +91,9 @@ func (b *batch) run(ctx context.Context) {
 	}
 	b.bmu.Lock()
 	b.PID, b.PIDStart = proc.PID, proc.Start
+	if b.current == nil { // the output may have told of the first test already
+		b.runs(nil)
+	}
 	b.bmu.Unlock()
 	b.record(result.Event{Type: result.BatchStarted, Batch: b.event()})
 	b.watch(ctx, proc)
@@ -154,8 +158,8 @@ func (b *batch) watch(ctx context.Context, proc *e2e.Process) {
 		case <-proc.Done():
 			return
 		case <-b.timer.C:
-			if t := b.hung(); t != nil {
-				interrupt("test hung")
+			if cause := b.hung(); cause != "" {
+				interrupt(cause)
 			}
 		case err := <-gone:
 			b.lost(fmt.Sprintf("the API server stopped answering: %v", err))
@@ -201,17 +205,36 @@ func (b *batch) watchServer(ctx context.Context, gone chan<- error) {
 	}
 }
 
-// hung records the test that runs as one that exceeded its time limit.
-func (b *batch) hung() *result.PlannedTest {
+// hung tells why the process must be stopped when its time has run out; "" when
+// it has not. The test that runs, if any, is recorded as one that exceeded its
+// time limit.
+func (b *batch) hung() string {
 	b.bmu.Lock()
+	// The timer may have run out for a test that has just made room for
+	// another.
+	if time.Now().Before(b.limit) {
+		b.bmu.Unlock()
+		return ""
+	}
 	t := b.current
 	b.current = nil
 	b.bmu.Unlock()
 	if t == nil {
-		return nil
+		return fmt.Sprintf("it hung, without a test running, for %v", b.IdleLimit)
 	}
 	b.finish(t, result.TestFailed, t.Timeout.Seconds(), fmt.Sprintf("[TIMEDOUT] it did not end within its time limit of %v, and its batch was killed", t.Timeout))
-	return t
+	return "a test hung"
+}
+
+// runs notes which test runs now, nil for none, and when it counts as hung.
+func (b *batch) runs(t *result.PlannedTest) {
+	limit := b.IdleLimit
+	if t != nil {
+		limit = t.Timeout
+	}
+	b.current = t
+	b.limit = time.Now().Add(limit)
+	b.timer.Reset(limit)
 }
 
 // finish records the end of a test, once.
@@ -256,18 +279,22 @@ func (b *batch) SuiteRun(id string) {
 
 func (b *batch) Started(name string) {
 	t := b.byName[name]
+	b.bmu.Lock()
+	done := b.finished[t.ID]
+	b.bmu.Unlock()
+	if done {
+		return // nothing runs twice in one process: a test printed this
+	}
 	b.record(result.Event{Type: result.TestStarted, Test: &result.TestRun{ID: t.ID, Name: t.Name, Attempt: b.attempt(t), Batch: b.ID}})
 	b.bmu.Lock()
-	b.current = t
-	b.timer.Reset(t.Timeout)
+	b.runs(t)
 	b.bmu.Unlock()
 }
 
 func (b *batch) Finished(f e2e.Finished) {
 	t := b.byName[f.Name]
 	b.bmu.Lock()
-	b.current = nil
-	b.timer.Stop()
+	b.runs(nil)
 	b.said[f.Name] = f
 	b.bmu.Unlock()
 	state, message := f.State, f.Message
@@ -309,7 +336,7 @@ func (b *batch) settle(path, unfinished string, ended bool) {
 	}
 	if b.cause == "" {
 		for _, s := range suites {
-			s.Batch, s.Message = b.ID, redact.String(s.Message)
+			s.Batch, s.Message = b.ID, result.Cut(redact.String(s.Message), result.MaxMessage)
 			b.record(result.Event{Type: result.SuiteFailed, Suite: &s})
 		}
 	}
@@ -320,6 +347,10 @@ func (b *batch) settle(path, unfinished string, ended bool) {
 		if report != nil {
 			if f, ok := report.Tests[t.Name]; ok {
 				b.finish(t, f.State, f.Seconds, f.Message)
+				continue
+			}
+			if byItself && report.Pending[t.Name] {
+				b.finish(t, result.TestSkipped, 0, "[PENDING] Kubernetes marks it as not to be run")
 				continue
 			}
 		}
@@ -376,6 +407,9 @@ func (b *batch) contradictions(report *e2e.Report, explained bool) []result.Suit
 
 // ending tells how the process ended and what it said last.
 func (b *batch) ending() string {
+	if b.cause != "" {
+		return "e2e.test was stopped: " + b.cause
+	}
 	if last := b.tail.String(); last != "" {
 		return fmt.Sprintf("e2e.test ended (%s), last saying: %s", b.Exit, redact.String(last))
 	}

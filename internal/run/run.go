@@ -70,12 +70,16 @@ type Options struct {
 	// ProbeInterval is the time between the questions after a test failed; 0
 	// is three seconds.
 	ProbeInterval time.Duration
+	// IdleLimit is how long e2e.test may go without running a test; 0 is 45
+	// minutes: before its first test it waits for nodes, up to half an hour.
+	IdleLimit time.Duration
 }
 
 func (o *Options) defaults() {
 	o.Grace = cmp.Or(o.Grace, 2*time.Minute)
 	o.HealthInterval = cmp.Or(o.HealthInterval, 10*time.Second)
 	o.ProbeInterval = cmp.Or(o.ProbeInterval, 3*time.Second)
+	o.IdleLimit = cmp.Or(o.IdleLimit, 45*time.Minute)
 	o.Procs = max(o.Procs, 1)
 }
 
@@ -131,8 +135,11 @@ func (e *engine) run(ctx context.Context) error {
 	for _, g := range e.groups() {
 		for try := 0; try <= e.Retries; try++ {
 			again := e.due(g, try)
-			if len(again) == 0 || e.isStopped() {
+			if e.isStopped() {
 				break
+			}
+			if len(again) == 0 {
+				continue // a run that goes on may have only retries left
 			}
 			if try > 0 {
 				e.Observer.Note(fmt.Sprintf("running %d failed tests again", len(again)))
@@ -166,7 +173,8 @@ func (e *engine) clearLeftovers(ctx context.Context) error {
 	}
 	var ids []string
 	for _, b := range e.Previous.Batches {
-		if b.Exit == "" && b.SuiteRunID != "" {
+		// One that has ended may have been killed, and left something, too.
+		if b.SuiteRunID != "" {
 			ids = append(ids, b.SuiteRunID)
 		}
 	}
