@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os/exec"
+	"runtime"
 	"strings"
 	"sync"
 	"time"
@@ -39,6 +40,9 @@ func run(ctx context.Context, dir string, environ []string, args ...string) (str
 	cmd.Stdout, cmd.Stderr = both{&stdout, all}, all
 	cmd.WaitDelay = 5 * time.Second
 	inGroup(cmd)
+	// A child is tied to the thread that started it: keep that one.
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
 	err := cmd.Run()
 	if err == nil {
 		return stdout.String(), nil
