@@ -83,6 +83,9 @@ type TestRun struct {
 	Seconds float64   `json:"seconds,omitempty"`
 	// Message is the failure, the reason of a skip, or what went wrong.
 	Message string `json:"message,omitempty"`
+	// Unobserved says why the pods of the attempt may not all have been seen;
+	// "" where they were, or where nobody watched.
+	Unobserved string `json:"unobserved,omitempty"`
 }
 
 // Decision is a case that this run does not test, and why; it is taken before
@@ -104,16 +107,20 @@ type Suite struct {
 
 // Pod is what was observed of one pod of one attempt of a test.
 type Pod struct {
-	Test         string    `json:"test"`
-	Attempt      int       `json:"attempt"`
-	Namespace    string    `json:"namespace"`
-	Name         string    `json:"name"`
-	Node         string    `json:"node,omitempty"`
-	OS           specs.OS  `json:"os,omitempty"`
-	WindowsBuild string    `json:"windowsBuild,omitempty"`
-	Simulated    bool      `json:"simulated,omitempty"`
-	RuntimeClass string    `json:"runtimeClass,omitempty"`
-	Images       []string  `json:"images,omitempty"`
-	Phase        string    `json:"phase,omitempty"`
-	Observed     time.Time `json:"observed,omitzero"`
+	Test         string   `json:"test"`
+	Attempt      int      `json:"attempt"`
+	Namespace    string   `json:"namespace"`
+	Name         string   `json:"name"`
+	Node         string   `json:"node,omitempty"`
+	OS           specs.OS `json:"os,omitempty"`
+	WindowsBuild string   `json:"windowsBuild,omitempty"`
+	Simulated    bool     `json:"simulated,omitempty"`
+	RuntimeClass string   `json:"runtimeClass,omitempty"`
+	Images       []string `json:"images,omitempty"`
+	// Phases are those the pod was seen in, in that order.
+	Phases []string `json:"phases,omitempty"`
+	// SchedulingFailure is what the scheduler said last of why it could not
+	// place the pod.
+	SchedulingFailure string    `json:"schedulingFailure,omitempty"`
+	Observed          time.Time `json:"observed,omitzero"`
 }
