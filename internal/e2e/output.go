@@ -95,11 +95,11 @@ func (o *Output) extend(p []byte) {
 // told as far as it came. It returns the test that had started and not
 // finished, or "".
 func (o *Output) Close() (unfinished string) {
+	o.unconfirmed()
 	if len(o.line) > 0 {
-		o.take(string(o.line))
+		o.collect(string(o.line)) // half of a name may be another test's name
 		o.line = nil
 	}
-	o.unconfirmed()
 	o.flush()
 	return o.current
 }
