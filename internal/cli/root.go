@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -30,6 +31,9 @@ type Surroundings struct {
 
 	// stop is closed by the first signal.
 	stop chan struct{}
+	// began says that a command has begun to run: flags and arguments were
+	// such that there is one.
+	began bool
 }
 
 // Getenv returns the value of the environment variable key, or "".
@@ -88,7 +92,11 @@ func Main(ctx context.Context, args []string, s Surroundings) int {
 		return verdict.ExitReady
 	}
 	var exit *exitError
-	if !errors.As(err, &exit) {
+	switch {
+	case errors.As(err, &exit):
+	case !s.began:
+		exit = &exitError{code: verdict.ExitUsage, cause: err}
+	default:
 		exit = &exitError{code: verdict.ExitInconclusive, cause: err}
 	}
 	if exit.cause != nil {
@@ -137,18 +145,38 @@ const stopsGracefully = "stopsGracefully"
 func Root() *cobra.Command { return newRootCommand(&Surroundings{}) }
 
 func newRootCommand(s *Surroundings) *cobra.Command {
+	var o runOptions
 	root := &cobra.Command{
 		Use:   "op-readiness",
 		Short: "Is this Kubernetes cluster operationally ready for Windows, and what is the proof?",
 		Long: `op-readiness runs the Windows Operational Readiness standard (KEP-2578) with
-Kubernetes' own e2e.test, and gives a verdict with the evidence beside it.`,
+Kubernetes' own e2e.test, and gives a verdict with the evidence beside it.
+
+With any of its own flags, and without a command, it does what 'run' does.`,
+		Example: `  op-readiness run --report-dir results
+  op-readiness --category Core.Network --kubeconfig ~/.kube/config --report-dir results`,
+		Version:       toolVersion(),
+		Args:          unknownCommand,
+		Annotations:   map[string]string{stopsGracefully: "true"},
 		SilenceUsage:  true,
 		SilenceErrors: true,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if cmd.Flags().NFlag() == 0 {
+				return cmd.Help()
+			}
+			return o.run(cmd, s)
+		},
 	}
+	// All flags of 'run' have their defaults; those of the talk can be set.
+	o.addFlags(&cobra.Command{})
+	o.planOptions.addTalkFlags(root.Flags())
+	o.addTalkFlags(root.Flags())
+	root.SetVersionTemplate("op-readiness {{.Version}}\n")
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usageErrorf("%w\nSee '%s --help'", err, cmd.CommandPath())
 	})
 	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
+		s.began = true
 		if cmd.Annotations[stopsGracefully] == "" {
 			cmd.SetContext(s.untilStop(cmd.Context()))
 		}
@@ -161,6 +189,36 @@ Kubernetes' own e2e.test, and gives a verdict with the evidence beside it.`,
 		newE2ECommand(s),
 		newClusterCommand(s),
 		newSpecsCommand(s),
+		newVersionCommand(s),
 	)
 	return root
+}
+
+// unknownCommand refuses arguments of the bare command: they are commands that
+// it does not have.
+func unknownCommand(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	var names []string
+	for _, c := range cmd.Commands() {
+		if c.IsAvailableCommand() {
+			names = append(names, c.Name())
+		}
+	}
+	slices.Sort(names)
+	return usageErrorf("unknown command %q%s\nCommands: %s", args[0], didYouMean(args[0], names), strings.Join(names, ", "))
+}
+
+func newVersionCommand(s *Surroundings) *cobra.Command {
+	return &cobra.Command{
+		Use:     "version",
+		Short:   "Print the version of op-readiness",
+		Example: "  op-readiness version",
+		Args:    usageArgs(cobra.NoArgs),
+		RunE: func(*cobra.Command, []string) error {
+			_, err := fmt.Fprintln(s.Stdout, "op-readiness", toolVersion())
+			return err
+		},
+	}
 }

@@ -1,10 +1,13 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
+	"encoding/hex"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -168,10 +171,15 @@ func (o *runOptions) run(cmd *cobra.Command, s *Surroundings) error {
 		return err
 	}
 	switch {
+	case o.DryRun && o.Resume != "":
+		return usageErrorf("--dry-run shows what a new run would do: leave --resume out")
 	case o.DryRun:
 		return o.dryRun(s.untilStop(cmd.Context()), s)
 	case o.Resume != "":
-		for _, flag := range []string{"category", "case", "label", "capability", "additional", "shards", "shard", "report-dir", "spec-dir", "cluster", "run-id"} {
+		for _, flag := range []string{
+			"category", "case", "label", "capability", "additional", "shards", "shard", "report-dir", "spec-dir", "cluster", "run-id",
+			"provider", "kubernetes-version", "without", "air-gapped", "durations", "conformance-junit",
+		} {
 			if cmd.Flags().Changed(flag) {
 				return usageErrorf("--resume goes on with the plan of a run: leave --%s out", flag)
 			}
@@ -235,8 +243,11 @@ func (o *runOptions) start(ctx context.Context, s *Surroundings) error {
 	if err := result.CheckNew(o.ReportDir); err != nil {
 		return usageErrorf("%w", err)
 	}
+	if err := checkWritable(o.ReportDir); err != nil {
+		return usageErrorf("%w", err)
+	}
 	if o.Cluster != "" {
-		down, err := o.makeCluster(prepare, s, m)
+		down, err := o.makeCluster(prepare, s, m, "run-"+randomHex())
 		if err != nil {
 			return interrupted(prepare, err)
 		}
@@ -296,9 +307,11 @@ func (o *runOptions) resume(ctx context.Context, s *Surroundings) error {
 		o.Kubeconfig, o.Context = m.Target.Kubeconfig, m.Target.Context
 	}
 	if name, made := strings.CutPrefix(m.Target.Made, kwok.ProviderName+"/"); made {
-		down, err := o.takeDown(s, name)
+		// It is still there when the run was killed, and gone when it stopped.
+		o.KubernetesVersion = m.Cluster.ServerVersion
+		down, err := o.makeCluster(prepare, s, m, name)
 		if err != nil {
-			return err
+			return interrupted(prepare, err)
 		}
 		defer down()
 	}
@@ -324,30 +337,20 @@ func (o *runOptions) resume(ctx context.Context, s *Surroundings) error {
 
 // makeCluster makes the cluster that --cluster names, and returns what removes
 // it.
-func (o *runOptions) makeCluster(ctx context.Context, s *Surroundings, m *result.Manifest) (func(), error) {
+func (o *runOptions) makeCluster(ctx context.Context, s *Surroundings, m *result.Manifest, name string) (func(), error) {
 	p, err := kwokProvider(s, &o.storeOptions)
 	if err != nil {
 		return nil, err
 	}
 	options := kwok.DefaultOptions()
-	options.Name = "run-" + m.RunID[max(0, len(m.RunID)-12):]
-	if o.KubernetesVersion != "" {
-		options.KubernetesVersion = o.KubernetesVersion
-	}
+	options.Name = name
+	options.KubernetesVersion = cmp.Or(o.KubernetesVersion, options.KubernetesVersion)
 	made, err := p.Up(ctx, options)
 	if err != nil {
 		return nil, err
 	}
-	m.Target.Made = kwok.ProviderName + "/" + options.Name
+	m.Target.Made = kwok.ProviderName + "/" + name
 	o.Kubeconfig, o.Context = made.Kubeconfig, made.Context
-	return o.takeDown(s, options.Name)
-}
-
-func (o *runOptions) takeDown(s *Surroundings, name string) (func(), error) {
-	p, err := kwokProvider(s, &o.storeOptions)
-	if err != nil {
-		return nil, err
-	}
 	return func() {
 		// The cluster goes also, and above all, when the run was interrupted.
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
@@ -356,6 +359,34 @@ func (o *runOptions) takeDown(s *Surroundings, name string) (func(), error) {
 			fmt.Fprintf(s.Stderr, "op-readiness: the cluster is left behind: %v\nRemove it: op-readiness cluster down %s\n", err, name)
 		}
 	}, nil
+}
+
+// checkWritable returns an error when a report folder cannot be made or
+// written: before minutes go by for results that cannot be kept.
+func checkWritable(dir string) error {
+	at, err := filepath.Abs(dir)
+	if err != nil {
+		return fmt.Errorf("--report-dir: %w", err)
+	}
+	info, err := os.Stat(at)
+	for errors.Is(err, fs.ErrNotExist) && at != filepath.Dir(at) {
+		at = filepath.Dir(at)
+		info, err = os.Stat(at)
+	}
+	if err == nil && !info.IsDir() {
+		err = fmt.Errorf("%s is not a folder", at)
+	}
+	if err == nil {
+		var file *os.File
+		if file, err = os.CreateTemp(at, ".op-readiness-*"); err == nil {
+			file.Close()
+			err = os.Remove(file.Name())
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("--report-dir: results cannot be written to %s: %w: name another folder", dir, err)
+	}
+	return nil
 }
 
 // connect reaches the cluster and reads its facts into the manifest.
@@ -455,9 +486,15 @@ func (o *runOptions) execute(ctx context.Context, s *Surroundings, e execution) 
 	}
 	defer os.RemoveAll(temp)
 	tests := run.Tests(e.plan, e.manifest)
+	if e.previous != nil {
+		tests = slices.DeleteFunc(tests, func(t *result.PlannedTest) bool {
+			runs := e.previous.Attempts[t.ID]
+			return len(runs) > 0 && runs[len(runs)-1].State != result.TestError
+		})
+	}
 	fmt.Fprintf(s.Stderr, "%s: %d tests to run for %d cases of plan %.19s; results in %s\n",
 		e.cluster.Server, len(tests), len(e.plan.Cases), e.plan.Digest, e.folder.Dir())
-	observer := progress.New(o.style(s), s.Stderr, e.plan, tests, time.Now)
+	observer := progress.New(o.style(s), s.Stderr, widthOf(s.Stderr), e.plan, tests, time.Now)
 	runErr := run.Run(ctx, run.Options{
 		Plan:     e.plan,
 		Manifest: e.manifest,
@@ -521,8 +558,13 @@ func isTerminal(w any) bool {
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
-func terminalWidth(s *Surroundings) int {
-	if f, ok := s.Stdout.(*os.File); ok {
+// terminalWidth is that of standard output.
+func terminalWidth(s *Surroundings) int { return widthOf(s.Stdout) }
+
+// widthOf returns how many columns the terminal has that w is, 0 for no
+// terminal.
+func widthOf(w any) int {
+	if f, ok := w.(*os.File); ok {
 		if width, _, err := term.GetSize(int(f.Fd())); err == nil {
 			return width
 		}
@@ -532,7 +574,12 @@ func terminalWidth(s *Surroundings) int {
 
 // newRunID returns an id that sorts by time and that no other run has.
 func newRunID(now time.Time) string {
+	return now.Format("20060102-150405-") + randomHex()
+}
+
+// randomHex returns 8 random hexadecimal digits.
+func randomHex() string {
 	var random [4]byte
 	rand.Read(random[:]) // never fails
-	return fmt.Sprintf("%s-%x", now.Format("20060102-150405"), random)
+	return hex.EncodeToString(random[:])
 }

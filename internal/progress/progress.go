@@ -35,14 +35,15 @@ const (
 type Reporter struct {
 	style Style
 	w     io.Writer
+	width int // of the live line
 	now   func() time.Time
 
 	mu      sync.Mutex
 	tests   map[string]*category
 	order   []*category
 	total   int
-	done    int
-	failed  int
+	done    map[string]bool        // tests that have a result
+	failed  map[string]bool        // those of them whose newest is a failure
 	running map[string]runningTest // by batch
 	live    string                 // what stands in the live line
 	group   bool
@@ -61,9 +62,24 @@ type runningTest struct {
 	since time.Time
 }
 
-// New returns a Reporter for the tests that are to run. Close ends it.
-func New(style Style, w io.Writer, plan *result.Plan, tests []*result.PlannedTest, now func() time.Time) *Reporter {
-	r := &Reporter{style: style, w: w, now: now, tests: map[string]*category{}, running: map[string]runningTest{}, closed: make(chan struct{})}
+// New returns a Reporter for the tests that are to run. The live line has
+// width columns; 0 is as many as most terminals have. Close ends it.
+func New(style Style, w io.Writer, width int, plan *result.Plan, tests []*result.PlannedTest, now func() time.Time) *Reporter {
+	const usual, most = 80, 119
+	if width == 0 {
+		width = usual
+	}
+	r := &Reporter{
+		style:   style,
+		w:       w,
+		width:   min(max(width, 2)-1, most), // a full line would wrap
+		now:     now,
+		tests:   map[string]*category{},
+		done:    map[string]bool{},
+		failed:  map[string]bool{},
+		running: map[string]runningTest{},
+		closed:  make(chan struct{}),
+	}
 	of := map[string]specs.Category{}
 	for i := range plan.Cases {
 		of[plan.Cases[i].ID] = plan.Cases[i].Category
@@ -151,20 +167,21 @@ var words = map[result.TestState]string{
 
 func (r *Reporter) finished(t *result.TestRun) {
 	delete(r.running, t.Batch)
-	if c := r.tests[t.ID]; c != nil && t.Attempt == 1 {
+	if c := r.tests[t.ID]; c != nil && !r.done[t.ID] {
 		c.done++
-		r.done++
+		r.done[t.ID] = true
 	}
 	again := ""
 	if t.Attempt > 1 {
 		again = fmt.Sprintf(" (attempt %d)", t.Attempt)
 	}
-	text := fmt.Sprintf("%s %*d/%d  %s  %s%s", words[t.State], len(fmt.Sprint(r.total)), r.done, r.total, duration(t.Seconds), t.Name, again)
+	text := fmt.Sprintf("%s %*d/%d  %s  %s%s", words[t.State], len(fmt.Sprint(r.total)), len(r.done), r.total, duration(t.Seconds), t.Name, again)
 	if t.State != result.TestPassed {
 		text += "\n" + few(t.Message)
 	}
+	delete(r.failed, t.ID)
 	if t.State == result.TestFailed || t.State == result.TestError {
-		r.failed++
+		r.failed[t.ID] = true
 	}
 	r.line(text)
 }
@@ -237,12 +254,12 @@ func (r *Reporter) redraw() {
 	if r.style != Live {
 		return
 	}
-	parts := []string{fmt.Sprintf("%d/%d", r.done, r.total)}
+	parts := []string{fmt.Sprintf("%d/%d", len(r.done), r.total)}
 	for _, c := range r.order {
 		parts = append(parts, fmt.Sprintf("%s %d/%d", c.name, c.done, c.total))
 	}
-	if r.failed > 0 {
-		parts = append(parts, fmt.Sprintf("%d failed", r.failed))
+	if len(r.failed) > 0 {
+		parts = append(parts, fmt.Sprintf("%d failed", len(r.failed)))
 	}
 	var oldest *runningTest
 	for _, t := range r.running {
@@ -253,10 +270,9 @@ func (r *Reporter) redraw() {
 	if oldest != nil {
 		parts = append(parts, fmt.Sprintf("%v %s", r.now().Sub(oldest.since).Round(time.Second), oldest.name))
 	}
-	const width = 118
-	text := []rune(strings.Join(parts, " · "))
-	if len(text) > width {
-		text = append(text[:width-1], '…')
+	text := []rune(clean(strings.Join(parts, " · ")))
+	if len(text) > r.width {
+		text = append(text[:r.width-1], '…')
 	}
 	if string(text) == r.live {
 		return
