@@ -1,0 +1,152 @@
+package steer
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/windows-op-readiness/windows-op-readiness/internal/result"
+	"github.com/windows-op-readiness/windows-op-readiness/specs"
+)
+
+const (
+	// label marks what this package makes; its value is the run's id.
+	label = "op-readiness/steering"
+	name  = "op-readiness-steering"
+
+	group       = "admissionregistration.k8s.io"
+	policies    = "mutatingadmissionpolicies"
+	bindings    = "mutatingadmissionpolicybindings"
+	policyKind  = "MutatingAdmissionPolicy"
+	bindingKind = policyKind + "Binding"
+
+	// A pod with this annotation gets it back with another value where the
+	// policy is in force.
+	probeAnnotation = "op-readiness/steering-probe"
+	probeQuestion   = "in force?"
+	probeAnswer     = "yes"
+)
+
+// The conditions under which a pod keeps its place, in CEL.
+var (
+	placed = strings.Join([]string{
+		`has(object.spec.nodeName) && object.spec.nodeName != ""`,
+		`has(object.spec.os)`,
+		`has(object.spec.nodeSelector) && size(object.spec.nodeSelector) > 0`,
+		`has(object.spec.affinity) && has(object.spec.affinity.nodeAffinity)`,
+	}, ") || (")
+	hostProcess = strings.Join([]string{
+		`has(object.spec.securityContext) && has(object.spec.securityContext.windowsOptions) && has(object.spec.securityContext.windowsOptions.hostProcess) && object.spec.securityContext.windowsOptions.hostProcess`,
+		anyContainer(`has(c.securityContext.windowsOptions) && has(c.securityContext.windowsOptions.hostProcess) && c.securityContext.windowsOptions.hostProcess`),
+	}, ") || (")
+	// The e2e framework puts seccomp profiles, dropped capabilities and
+	// allowPrivilegeEscalation on pods for Windows, too; they say nothing.
+	linuxOnly = strings.Join([]string{
+		`has(object.spec.hostPID) && object.spec.hostPID`,
+		`has(object.spec.hostIPC) && object.spec.hostIPC`,
+		`has(object.spec.shareProcessNamespace) && object.spec.shareProcessNamespace`,
+		`has(object.spec.securityContext) && (` + anyField("object.spec.securityContext", "seLinuxOptions", "runAsUser", "runAsGroup", "fsGroup", "supplementalGroups", "sysctls") + `)`,
+		anyContainer(anyField("c.securityContext", "seLinuxOptions", "runAsUser", "runAsGroup", "procMount") +
+			` || has(c.securityContext.privileged) && c.securityContext.privileged` +
+			` || has(c.securityContext.capabilities) && has(c.securityContext.capabilities.add)`),
+	}, ") || (")
+	selectsWindows = strings.Join([]string{
+		`has(object.spec.os) && object.spec.os.name == "windows"`,
+		`has(object.spec.nodeSelector) && "kubernetes.io/os" in object.spec.nodeSelector && object.spec.nodeSelector["kubernetes.io/os"] == "windows"`,
+	}, ") || (")
+)
+
+func anyField(of string, fields ...string) string {
+	for i, f := range fields {
+		fields[i] = fmt.Sprintf("has(%s.%s)", of, f)
+	}
+	return strings.Join(fields, " || ")
+}
+
+// anyContainer holds a condition on c against every container and init
+// container that has a security context.
+func anyContainer(condition string) string {
+	return fmt.Sprintf(`(object.spec.containers + (has(object.spec.initContainers) ? object.spec.initContainers : [])).exists(c, has(c.securityContext) && (%s))`, condition)
+}
+
+// policy is the MutatingAdmissionPolicy for a batch, in the given version of
+// its API.
+func policy(version string, conditions result.RunConditions, taints []corev1.Taint, runID string) *unstructured.Unstructured {
+	subject := "true"
+	if conditions.SteerPods != "" {
+		subject = fmt.Sprintf(`(has(object.metadata.name) ? object.metadata.name : has(object.metadata.generateName) ? object.metadata.generateName : "").matches(%s)`,
+			strconv.Quote(conditions.SteerPods))
+	}
+	variables := []any{
+		variable("steered", fmt.Sprintf(`%t && %s && !((%s) || (%s) || (%s))`, conditions.Steer != "", subject, placed, hostProcess, linuxOnly)),
+		variable("windows", fmt.Sprintf(`(%s) || (variables.steered && %t)`, selectsWindows, conditions.Steer == specs.Windows)),
+	}
+	mutations := []any{
+		patch(fmt.Sprintf(`has(object.metadata.annotations) && %q in object.metadata.annotations`, probeAnnotation),
+			fmt.Sprintf(`JSONPatch{op: "replace", path: "/metadata/annotations/%s", value: %q}`, strings.ReplaceAll(probeAnnotation, "/", "~1"), probeAnswer)),
+		patch("variables.steered", `JSONPatch{op: "add", path: "/spec/nodeSelector", value: {"kubernetes.io/os": `+strconv.Quote(string(conditions.Steer))+`}}`),
+	}
+	if len(taints) > 0 {
+		mutations = append(mutations,
+			patch(`variables.windows && !has(object.spec.tolerations)`, `JSONPatch{op: "add", path: "/spec/tolerations", value: []}`))
+		for _, t := range taints {
+			mutations = append(mutations, patch("variables.windows", fmt.Sprintf(
+				`JSONPatch{op: "add", path: "/spec/tolerations/-", value: {"key": %q, "operator": "Equal", "value": %q, "effect": %q}}`, t.Key, t.Value, string(t.Effect))))
+		}
+	}
+	if conditions.RuntimeClass != "" {
+		mutations = append(mutations, patch(`variables.windows && !has(object.spec.runtimeClassName)`,
+			fmt.Sprintf(`JSONPatch{op: "add", path: "/spec/runtimeClassName", value: %q}`, conditions.RuntimeClass)))
+	}
+	p := object(version, policyKind, runID)
+	p.Object["spec"] = map[string]any{
+		"failurePolicy":      "Fail",
+		"reinvocationPolicy": "IfNeeded",
+		"matchConstraints": map[string]any{
+			"namespaceSelector": map[string]any{
+				"matchExpressions": []any{map[string]any{"key": "e2e-run", "operator": "Exists"}},
+			},
+			"resourceRules": []any{map[string]any{
+				"apiGroups":   []any{""},
+				"apiVersions": []any{"v1"},
+				"operations":  []any{"CREATE"},
+				"resources":   []any{"pods"},
+			}},
+		},
+		"variables": variables,
+		"mutations": mutations,
+	}
+	return p
+}
+
+func variable(name, expression string) any {
+	return map[string]any{"name": name, "expression": expression}
+}
+
+func patch(when, operation string) any {
+	return map[string]any{
+		"patchType": "JSONPatch",
+		"jsonPatch": map[string]any{"expression": fmt.Sprintf("%s ? [%s] : []", when, operation)},
+	}
+}
+
+// binding puts the policy into force.
+func binding(version, runID string) *unstructured.Unstructured {
+	b := object(version, bindingKind, runID)
+	b.Object["spec"] = map[string]any{"policyName": name}
+	return b
+}
+
+func object(version, kind, runID string) *unstructured.Unstructured {
+	return &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": group + "/" + version,
+		"kind":       kind,
+		"metadata": map[string]any{
+			"name":   name,
+			"labels": map[string]any{label: runID},
+		},
+	}}
+}
