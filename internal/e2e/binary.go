@@ -161,5 +161,6 @@ type startedOnly func(name string)
 
 func (s startedOnly) Started(name string)        { s(name) }
 func (s startedOnly) Finished(Finished)          {}
+func (s startedOnly) Destroyed(string)           {}
 func (s startedOnly) SuiteRun(string)            {}
 func (s startedOnly) SuiteFailed(string, string) {}

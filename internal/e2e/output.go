@@ -19,6 +19,9 @@ type Listener interface {
 	Started(name string)
 	// Finished tells how a test ended.
 	Finished(t Finished)
+	// Destroyed tells that the test that runs destroys this namespace, which
+	// the e2e framework made for it.
+	Destroyed(namespace string)
 	// SuiteFailed tells of a failure outside of any test.
 	SuiteFailed(node, message string)
 }
@@ -55,6 +58,7 @@ const (
 )
 
 var (
+	destroying   = regexp.MustCompile(`^  STEP: Destroying namespace "([a-z0-9][-a-z0-9]{0,62})" for this suite\.`)
 	runID        = regexp.MustCompile(`Starting e2e run "([A-Za-z0-9][-A-Za-z0-9_.]{0,62})"`)
 	testEnd      = regexp.MustCompile(`^(?:•|\+|↺|S|P)(?: \[([A-Z]+)[^\]]*\])?(?: DURING REPETITION #\d+)?(?: \[(\d+\.\d+) seconds\])?$`)
 	failureStart = regexp.MustCompile(`^  \[[A-Z]+\] `)
@@ -112,6 +116,11 @@ func (o *Output) take(line string) {
 		return
 	}
 	o.unconfirmed()
+	if o.current != "" {
+		if m := destroying.FindStringSubmatch(line); m != nil {
+			o.listener.Destroyed(m[1])
+		}
+	}
 	if !o.known {
 		if m := runID.FindStringSubmatch(line); m != nil {
 			o.known = true

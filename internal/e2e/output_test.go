@@ -13,7 +13,11 @@ import (
 )
 
 // said records, a line each, what an output tells.
-type said struct{ events []string }
+type said struct {
+	events []string
+	// destroyed are namespaces, each behind the number of events before it.
+	destroyed []string
+}
 
 func (s *said) SuiteRun(id string)  { s.events = append(s.events, "run "+id) }
 func (s *said) Started(name string) { s.events = append(s.events, "start "+name) }
@@ -24,6 +28,10 @@ func (s *said) Finished(f e2e.Finished) {
 	}
 	s.events = append(s.events, event)
 }
+func (s *said) Destroyed(namespace string) {
+	s.destroyed = append(s.destroyed, fmt.Sprintf("%d %s", len(s.events), namespace))
+}
+
 func (s *said) SuiteFailed(node, message string) {
 	s.events = append(s.events, fmt.Sprintf("suite %s %q", node, message))
 }
@@ -256,4 +264,28 @@ func FuzzOutput(f *testing.F) {
 			t.Errorf("unfinished is %q, and %q ran last", unfinished, running)
 		}
 	})
+}
+
+func TestNamespacesAreToldWhileTheirTestRuns(t *testing.T) {
+	const text = "" +
+		"  STEP: Destroying namespace \"nobodys\" for this suite. @ 11/21/26 06:28:39.609\n" +
+		"------------------------------\n" +
+		"a test [sig-x]\n" +
+		"file.go:1\n" +
+		"  STEP: Destroying namespace \"one-1\" for this suite. @ 11/21/26 06:28:39.609\n" +
+		"  STEP: Destroying namespace \"two-2\" for this suite. @ 11/21/26 06:28:39.609\n" +
+		"  I1121 STEP: Destroying namespace \"logged\" for this suite.\n" +
+		"  STEP: Destroying namespace \"../evil\" for this suite. @ 11/21/26 06:28:39.609\n" +
+		"• [0.026 seconds]\n" +
+		"------------------------------\n"
+	var s said
+	o := e2e.NewOutput([]string{"a test"}, &s)
+	if _, err := o.Write([]byte(text)); err != nil {
+		t.Fatal(err)
+	}
+	o.Close()
+	// Behind the start, before the end.
+	if want := []string{"1 one-1", "1 two-2"}; !slices.Equal(s.destroyed, want) {
+		t.Errorf("namespaces %q, want %q", s.destroyed, want)
+	}
 }

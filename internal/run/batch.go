@@ -25,6 +25,11 @@ type batch struct {
 	// finished are the tests of the batch that have a result.
 	finished map[string]bool
 
+	// Of the test that runs, as its output tells; only the goroutine that reads
+	// the output touches these.
+	began      time.Time
+	namespaces []string
+
 	bmu     sync.Mutex
 	current *result.PlannedTest
 	limit   time.Time // when current counts as hung, or the process without one
@@ -239,6 +244,12 @@ func (b *batch) runs(t *result.PlannedTest) {
 
 // finish records the end of a test, once.
 func (b *batch) finish(t *result.PlannedTest, state result.TestState, seconds float64, message string) {
+	b.finishObserved(t, result.TestRun{State: state, Seconds: seconds, Message: message}, nil)
+}
+
+// finishObserved is finish, with what was observed of the test's pods. Of run,
+// what identifies it is filled in here.
+func (b *batch) finishObserved(t *result.PlannedTest, run result.TestRun, pods []result.Pod) {
 	b.bmu.Lock()
 	done := b.finished[t.ID]
 	b.finished[t.ID] = true
@@ -246,15 +257,9 @@ func (b *batch) finish(t *result.PlannedTest, state result.TestState, seconds fl
 	if done {
 		return
 	}
-	b.finishTest(result.TestRun{
-		ID:      t.ID,
-		Name:    t.Name,
-		Attempt: b.attempt(t),
-		Batch:   b.ID,
-		State:   state,
-		Seconds: seconds,
-		Message: redact.String(message),
-	})
+	run.ID, run.Name, run.Attempt, run.Batch = t.ID, t.Name, b.attempt(t), b.ID
+	run.Message = redact.String(run.Message)
+	b.finishTest(run, pods...)
 }
 
 func (b *batch) attempt(t *result.PlannedTest) int {
@@ -285,6 +290,7 @@ func (b *batch) Started(name string) {
 	if done {
 		return // nothing runs twice in one process: a test printed this
 	}
+	b.began, b.namespaces = time.Now(), nil
 	b.record(result.Event{Type: result.TestStarted, Test: &result.TestRun{ID: t.ID, Name: t.Name, Attempt: b.attempt(t), Batch: b.ID}})
 	b.bmu.Lock()
 	b.runs(t)
@@ -293,6 +299,7 @@ func (b *batch) Started(name string) {
 
 func (b *batch) Finished(f e2e.Finished) {
 	t := b.byName[f.Name]
+	pods, unobserved := b.collect()
 	b.bmu.Lock()
 	b.runs(nil)
 	b.said[f.Name] = f
@@ -306,7 +313,21 @@ func (b *batch) Finished(f e2e.Finished) {
 			b.lost(fmt.Sprintf("the API server stopped answering: %v", err))
 		}
 	}
-	b.finish(t, state, f.Seconds, message)
+	b.finishObserved(t, result.TestRun{State: state, Seconds: f.Seconds, Message: message, Unobserved: unobserved}, pods)
+}
+
+func (b *batch) Destroyed(namespace string) {
+	b.namespaces = append(b.namespaces, namespace)
+}
+
+// collect takes what was observed of the pods of the test that has just ended.
+func (b *batch) collect() (pods []result.Pod, unobserved string) {
+	if b.Evidence == nil {
+		return nil, ""
+	}
+	ctx, cancel := b.untilKilled()
+	defer cancel()
+	return b.Evidence.Collect(ctx, b.namespaces, b.began)
 }
 
 func (b *batch) SuiteFailed(node, message string) {

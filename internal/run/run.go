@@ -28,6 +28,23 @@ type Cluster interface {
 	RemoveNamespaces(ctx context.Context, suiteRunIDs []string) (int, error)
 }
 
+// Evidence observes the pods of tests.
+type Evidence interface {
+	// Collect returns the pods of the namespaces of one attempt of a test that
+	// has just ended, and why they may not be all there were ("" where they
+	// are). since is when the attempt began.
+	Collect(ctx context.Context, namespaces []string, since time.Time) (pods []result.Pod, incomplete string)
+}
+
+// Steering puts pods where the tests of a group want them.
+type Steering interface {
+	// Apply puts conditions into force in place of the ones before, and
+	// returns when the API server heeds them.
+	Apply(ctx context.Context, conditions result.RunConditions) error
+	// Remove takes away what is in force.
+	Remove(ctx context.Context) error
+}
+
 // Observer is told everything that is recorded, after it was. Its methods are
 // called concurrently.
 type Observer interface {
@@ -48,6 +65,10 @@ type Options struct {
 	Env      []string
 	Cluster  Cluster
 	Observer Observer
+	// Evidence observes pods; where it is nil, no placement is ever proven.
+	Evidence Evidence
+	// Steering may be nil where the manifest says that pods are not steered.
+	Steering Steering
 	// Retries is how often a failed test is run again.
 	Retries int
 	// Procs is how many tests that allow it run beside each other; at least 1.
@@ -132,6 +153,7 @@ func (e *engine) run(ctx context.Context) error {
 		return err
 	}
 	e.decide()
+	defer e.unsteer()
 	for _, g := range e.groups() {
 		for try := 0; try <= e.Retries; try++ {
 			again := e.due(g, try)
@@ -152,7 +174,7 @@ func (e *engine) run(ctx context.Context) error {
 	gone := e.gone
 	e.mu.Unlock()
 	if gone != "" && !interrupted {
-		e.giveUp(gone)
+		e.giveUp(Tests(e.Plan, e.Manifest), gone)
 	}
 	e.record(result.Event{Type: result.RunFinished, Interrupted: interrupted})
 	e.mu.Lock()
@@ -273,6 +295,12 @@ func (e *engine) due(group []*result.PlannedTest, try int) []*result.PlannedTest
 
 // runGroup runs tests of one phase and one set of conditions.
 func (e *engine) runGroup(ctx context.Context, tests []*result.PlannedTest) {
+	if err := e.steer(ctx, tests[0].Conditions); err != nil {
+		if ctx.Err() == nil {
+			e.giveUp(tests, fmt.Sprintf("its conditions (%s) could not be put into force: %v", tests[0].Conditions, err))
+		}
+		return
+	}
 	lanes := 1
 	if tests[0].Phase == specs.Parallel {
 		lanes = min(e.Procs, len(tests))
@@ -323,9 +351,33 @@ func (e *engine) runLane(ctx context.Context, tests []*result.PlannedTest) {
 	}
 }
 
+// steer puts the conditions of a group into force.
+func (e *engine) steer(ctx context.Context, conditions result.RunConditions) error {
+	switch {
+	case e.Steering != nil:
+		return e.Steering.Apply(ctx, conditions)
+	case conditions != (result.RunConditions{}):
+		return errors.New("nothing steers pods on this cluster")
+	}
+	return nil
+}
+
+// unsteer takes the conditions of the last group away, also when the run was
+// stopped.
+func (e *engine) unsteer() {
+	if e.Steering == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	if err := e.Steering.Remove(ctx); err != nil {
+		e.Observer.Note(err.Error())
+	}
+}
+
 // giveUp records the tests that cannot get a fair run any more.
-func (e *engine) giveUp(reason string) {
-	for _, t := range Tests(e.Plan, e.Manifest) {
+func (e *engine) giveUp(tests []*result.PlannedTest, reason string) {
+	for _, t := range tests {
 		e.mu.Lock()
 		tried := len(e.attempts[t.ID]) > 0
 		e.mu.Unlock()
@@ -335,19 +387,28 @@ func (e *engine) giveUp(reason string) {
 	}
 }
 
-// finishTest records the end of an attempt.
-func (e *engine) finishTest(run result.TestRun) {
+// finishTest records the end of an attempt, and its pods before it: who sees
+// the end on disk sees them, too.
+func (e *engine) finishTest(run result.TestRun, pods ...result.Pod) {
 	e.mu.Lock()
 	e.attempts[run.ID] = append(e.attempts[run.ID], run)
 	e.mu.Unlock()
-	e.record(result.Event{Type: result.TestFinished, Test: &run})
+	var events []result.Event
+	for _, p := range pods {
+		p.Test, p.Attempt = run.ID, run.Attempt
+		events = append(events, result.Event{Type: result.PodObserved, Pod: &p})
+	}
+	e.record(append(events, result.Event{Type: result.TestFinished, Test: &run})...)
 }
 
-// record writes an event, and then tells the observer. When it cannot be
+// record writes events, and then tells the observer. When they cannot be
 // written, the run stops: what is not on disk does not count.
-func (e *engine) record(ev result.Event) {
-	ev.Time = time.Now().UTC()
-	if err := e.Folder.Append(ev); err != nil {
+func (e *engine) record(events ...result.Event) {
+	now := time.Now().UTC()
+	for i := range events {
+		events[i].Time = now
+	}
+	if err := e.Folder.Append(events...); err != nil {
 		e.mu.Lock()
 		if e.failure == nil {
 			e.failure = err
@@ -356,7 +417,9 @@ func (e *engine) record(ev result.Event) {
 		e.stop()
 		return
 	}
-	e.Observer.Event(ev)
+	for _, ev := range events {
+		e.Observer.Event(ev)
+	}
 }
 
 // lost gives the cluster up.
@@ -390,6 +453,19 @@ func (e *engine) probe() error {
 		}
 	}
 	return err
+}
+
+// untilKilled returns a context that ends when everything is to stop at once.
+func (e *engine) untilKilled() (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(context.Background())
+	go func() {
+		select {
+		case <-e.killed:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, cancel
 }
 
 func (e *engine) stop() { e.stopOnce.Do(func() { close(e.stopped) }) }

@@ -78,6 +78,7 @@ type bench struct {
 	dir      string
 	cluster  *cluster
 	observer *observer
+	steering *steering
 	options  run.Options
 }
 
@@ -124,7 +125,7 @@ func newBench(t *testing.T, script e2etest.Script, tests ...result.PlannedTest) 
 	fake := e2etest.Install(t, script)
 	b := &bench{
 		t: t, fake: fake, plan: p, dir: filepath.Join(t.TempDir(), "results"),
-		cluster: &cluster{away: fake.Outage()}, observer: &observer{},
+		cluster: &cluster{away: fake.Outage()}, observer: &observer{}, steering: &steering{},
 	}
 	m := &result.Manifest{Schema: result.ManifestSchema, RunID: "r", PlanDigest: p.Digest, Shard: 1, Attempt: 1}
 	folder, err := result.Create(b.dir, p, m)
@@ -134,7 +135,7 @@ func newBench(t *testing.T, script e2etest.Script, tests ...result.PlannedTest) 
 	t.Cleanup(func() { folder.Close() })
 	b.options = run.Options{
 		Plan: p, Manifest: m, Folder: folder, Binary: &e2e.Binary{Path: fake.Binary(), Version: "v1.36.3"},
-		Env: os.Environ(), Cluster: b.cluster, Observer: b.observer, TempDir: t.TempDir(),
+		Env: os.Environ(), Cluster: b.cluster, Observer: b.observer, Steering: b.steering, TempDir: t.TempDir(),
 		HealthInterval: time.Minute, ProbeInterval: time.Millisecond,
 	}
 	return b

@@ -24,6 +24,9 @@ func (j *judge) audit(c *CaseResult) {
 		pods := j.pods(t.Test.ID, last.Attempt)
 		all = append(all, pods...)
 		problems = append(problems, misplaced(c.Case.Conditions.Placement, pods)...)
+		if last.Unobserved != "" && len(c.Case.Conditions.Placement) > 0 {
+			problems = append(problems, "its pods may not all have been seen: "+last.Unobserved)
+		}
 	}
 	c.Evidence = describe(all)
 	c.Images = foreignImages(c.Case, all)

@@ -33,6 +33,9 @@ func Decide(c *result.PlannedCase, m *result.Manifest) (Outcome, string) {
 	if reason := nowhereToRun(c, m); reason != "" {
 		return NotTested, reason
 	}
+	if conditions := result.ConditionsOf(c.Conditions); m.Steering == "" && conditions != (result.RunConditions{}) {
+		return NotTested, lacking("steer", m)
+	}
 	for _, means := range c.Needs.Means {
 		if reason := lacking(means, m); reason != "" {
 			return NotTested, reason

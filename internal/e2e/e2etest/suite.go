@@ -229,7 +229,13 @@ func (s *suite) end(name, state, message string) {
 	s.failed = s.failed || state != "passed" && state != "skipped"
 }
 
+// Namespace is the name of the namespace that a test destroys when it ends.
+func Namespace(name string) string {
+	return "ns-" + strings.Trim(regexp.MustCompile(`[^a-z0-9]+`).ReplaceAllString(strings.ToLower(name), "-"), "-")
+}
+
 func (s *suite) say(name, state, message string) {
+	fmt.Printf("  STEP: Destroying namespace %q for this suite. @ 01/02/26 15:04:05.000\n", Namespace(name))
 	if state == "passed" {
 		fmt.Printf("• [0.001 seconds]\n%s\n", delimiter)
 		return

@@ -1,0 +1,137 @@
+package run_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/windows-op-readiness/windows-op-readiness/internal/e2e/e2etest"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/result"
+	"github.com/windows-op-readiness/windows-op-readiness/specs"
+)
+
+// steering remembers what it was asked to put into force.
+type steering struct {
+	refuse error
+
+	mu      sync.Mutex
+	applied []string
+}
+
+func (s *steering) Apply(_ context.Context, c result.RunConditions) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.applied = append(s.applied, c.String())
+	if c != (result.RunConditions{}) {
+		return s.refuse
+	}
+	return nil
+}
+
+func (s *steering) Remove(context.Context) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.applied = append(s.applied, "removed")
+	return nil
+}
+
+// watch has one pod in every namespace.
+type watch struct{ incomplete string }
+
+func (w watch) Collect(_ context.Context, namespaces []string, _ time.Time) ([]result.Pod, string) {
+	var pods []result.Pod
+	for _, ns := range namespaces {
+		pods = append(pods, result.Pod{Namespace: ns, Name: "pod", Node: "w", OS: specs.Windows})
+	}
+	return pods, w.incomplete
+}
+
+func conditioned(id string, phase specs.Phase, os specs.OS) result.PlannedTest {
+	t := planned(id, phase)
+	t.Conditions.Steer = os
+	return t
+}
+
+func TestConditionsAreInForceForTheirGroupAndGoneAfterwards(t *testing.T) {
+	b := newBench(t, e2etest.Script{},
+		planned("a", specs.Parallel), conditioned("b", specs.Parallel, specs.Linux), conditioned("c", specs.Parallel, specs.Windows), conditioned("d", specs.Serial, specs.Windows))
+	b.options.Procs = 2
+	b.want(b.must(), "a:passed b:passed c:passed d:passed")
+	if want := []string{"as is", "steer linux", "steer windows", "steer windows", "removed"}; !slices.Equal(b.steering.applied, want) {
+		t.Errorf("in force were %q, want %q", b.steering.applied, want)
+	}
+}
+
+func TestConditionsGoAlsoAfterAnInterrupt(t *testing.T) {
+	b := newBench(t, e2etest.Script{Do: map[string][]string{name("a"): {e2etest.Hang}}}, conditioned("a", specs.Parallel, specs.Windows))
+	stop := make(chan struct{})
+	b.options.Stop = stop
+	b.observer.on = func(e result.Event) {
+		if e.Type == result.TestStarted {
+			close(stop)
+		}
+	}
+	if _, err := b.run(t.Context()); err == nil {
+		t.Error("the run was not interrupted")
+	}
+	if want := []string{"steer windows", "removed"}; !slices.Equal(b.steering.applied, want) {
+		t.Errorf("in force were %q, want %q", b.steering.applied, want)
+	}
+}
+
+func TestWhatCannotBeSteeredDoesNotRun(t *testing.T) {
+	b := newBench(t, e2etest.Script{}, planned("a", specs.Parallel), conditioned("b", specs.Parallel, specs.Windows))
+	b.steering.refuse = errors.New("admission is down")
+	done := b.must()
+	b.want(done, "a:passed b:error")
+	contains(t, "the reason", message(done, "b"), "steer windows")
+	contains(t, "the reason", message(done, "b"), "admission is down")
+	if n := b.count(name("b")); n != 0 {
+		t.Errorf("the test ran %d times", n)
+	}
+}
+
+func TestPodsAreRecordedForEveryAttemptBeforeItsEnd(t *testing.T) {
+	b := newBench(t, e2etest.Script{Do: map[string][]string{name("a"): {e2etest.Fail, e2etest.Pass}}}, planned("a", specs.Parallel), planned("b", specs.Parallel))
+	b.options.Evidence = watch{}
+	b.options.Retries = 1
+	b.options.Procs = 2
+	done := b.must()
+	b.want(done, "a:failed,passed b:passed")
+	var pods, order []string
+	for _, e := range b.observer.events {
+		switch e.Type {
+		case result.PodObserved:
+			pods = append(pods, strings.Join([]string{e.Pod.Test, string(rune('0' + e.Pod.Attempt)), e.Pod.Namespace}, " "))
+			order = append(order, "pod "+e.Pod.Test)
+		case result.TestFinished:
+			order = append(order, "end "+e.Test.ID)
+		}
+	}
+	slices.Sort(pods)
+	if want := []string{"a 1 ns-sig-x-a", "a 2 ns-sig-x-a", "b 1 ns-sig-x-b"}; !slices.Equal(pods, want) {
+		t.Errorf("pods %q, want %q", pods, want)
+	}
+	for i, what := range order {
+		if id, ok := strings.CutPrefix(what, "end "); ok && (i == 0 || !slices.Contains(order[:i], "pod "+id)) {
+			t.Errorf("the end of %s comes before its pods: %q", id, order)
+		}
+	}
+	if len(done.Pods) != 3 {
+		t.Errorf("the folder has %d pods, want 3", len(done.Pods))
+	}
+}
+
+func TestWhatWasNotFullyObservedIsSaid(t *testing.T) {
+	b := newBench(t, e2etest.Script{}, planned("a", specs.Parallel))
+	b.options.Evidence = watch{incomplete: "the watch was broken"}
+	done := b.must()
+	b.want(done, "a:passed")
+	if got := done.Attempts["a"][0].Unobserved; got != "the watch was broken" {
+		t.Errorf("the attempt says %q", got)
+	}
+}
