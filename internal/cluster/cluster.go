@@ -20,6 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/selection"
 	"k8s.io/apimachinery/pkg/util/version"
 	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
@@ -79,8 +80,15 @@ func exists(path string) bool {
 type Cluster struct {
 	// Server is the API server's address.
 	Server string
-	client kubernetes.Interface
+	client  kubernetes.Interface
+	dynamic dynamic.Interface
 }
+
+// Client returns the connection's client, for what else talks to the cluster.
+func (c *Cluster) Client() kubernetes.Interface { return c.client }
+
+// Dynamic returns a client for APIs that are newer than this program's types.
+func (c *Cluster) Dynamic() dynamic.Interface { return c.dynamic }
 
 // requestTimeout bounds every request: a server that does not answer is an
 // error, not a wait.
@@ -94,13 +102,19 @@ func Connect(t Target) (*Cluster, error) {
 	}
 	config.Timeout = requestTimeout
 	config.UserAgent = "op-readiness"
+	// The default of 5 requests a second is for controllers, which have time.
+	config.QPS, config.Burst = 50, 100
 	// Every warning of the API server would go to standard error.
 	config.WarningHandler = rest.NoWarnings{}
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		return nil, fmt.Errorf("kubeconfig %s: %w", t.Kubeconfig, err)
 	}
-	return &Cluster{Server: config.Host, client: client}, nil
+	dyn, err := dynamic.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("kubeconfig %s: %w", t.Kubeconfig, err)
+	}
+	return &Cluster{Server: config.Host, client: client, dynamic: dyn}, nil
 }
 
 func restConfig(t Target) (*rest.Config, error) {
@@ -155,11 +169,21 @@ func (c *Cluster) Facts(ctx context.Context) (*result.Facts, error) {
 // ServerVersion asks the API server for its version, such as "v1.36.3".
 func (c *Cluster) ServerVersion(ctx context.Context) (string, error) {
 	// The discovery client takes no context, so the request is made by hand.
-	data, err := c.client.Discovery().RESTClient().Get().AbsPath("/version").DoRaw(ctx)
+	// Retries would hide what is wrong behind "context deadline exceeded".
+	data, err := c.client.Discovery().RESTClient().Get().AbsPath("/version").MaxRetries(0).DoRaw(ctx)
 	if err != nil {
 		return "", fmt.Errorf("the API server %s does not answer: %w", c.Server, err)
 	}
 	return parseServerVersion(data, c.Server)
+}
+
+// Node reads the facts of one node.
+func (c *Cluster) Node(ctx context.Context, name string) (result.Node, error) {
+	n, err := c.client.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
+	if err != nil {
+		return result.Node{}, err
+	}
+	return nodeFacts(n), nil
 }
 
 func nodeFacts(n *corev1.Node) result.Node {

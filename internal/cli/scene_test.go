@@ -1,0 +1,189 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/windows-op-readiness/windows-op-readiness/internal/e2e/e2etest"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/result"
+)
+
+// scene is a cluster that is only played, a fake e2e.test, and a standard of
+// one requirement for each of its tests.
+type scene struct {
+	t          *testing.T
+	fake       e2etest.Folder
+	dir        string // for results
+	specs      string
+	kubeconfig string
+	server     string
+
+	mu        sync.Mutex
+	requests  []string
+	selectors []string // of namespaces that were asked for
+}
+
+// sceneTests are the tests of a scene.
+var sceneTests = []string{"[sig-x] a", "[sig-x] b", "[sig-x] c", "[sig-x] d", "[sig-x] e [Serial]", "[sig-x] f [Serial]"}
+
+func newScene(t *testing.T, script e2etest.Script) *scene {
+	t.Helper()
+	if script.Version == "" {
+		script.Version = "v1.36.3"
+	}
+	script.Tests = sceneTests
+	s := &scene{t: t, fake: e2etest.Install(t, script)}
+	temp := t.TempDir()
+	s.dir, s.specs, s.kubeconfig = filepath.Join(temp, "results"), filepath.Join(temp, "specs"), filepath.Join(temp, "kubeconfig")
+	server := httptest.NewServer(http.HandlerFunc(s.serve))
+	t.Cleanup(server.Close)
+	s.server = server.URL
+	s.write(s.kubeconfig, kubeconfigOf(server.URL))
+	spec := "category: Core.Network\ncases:\n"
+	for _, name := range sceneTests {
+		phase := "parallel"
+		if strings.Contains(name, "[Serial]") {
+			phase = "serial"
+		}
+		spec += fmt.Sprintf("  - id: case-%s\n    requirement: The test %s passes.\n    proof: full\n    tests:\n      - focus: '\\[sig-x\\] %s( \\[|$)'\n        expect: 1\n    phase: %s\n    duration: 1m\n    timeout: 10m\n", name[8:9], name[8:9], name[8:9], phase)
+	}
+	if err := os.Mkdir(s.specs, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	s.write(filepath.Join(s.specs, "core-network.yaml"), spec)
+	return s
+}
+
+func kubeconfigOf(server string) string {
+	return fmt.Sprintf("apiVersion: v1\nkind: Config\ncurrent-context: x\nclusters: [{name: x, cluster: {server: %q}}]\ncontexts: [{name: x, context: {cluster: x, user: x}}]\nusers: [{name: x, user: {}}]\n", server)
+}
+
+func (s *scene) write(path, content string) {
+	s.t.Helper()
+	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// serve plays the API server of a cluster with two nodes of each system.
+func (s *scene) serve(w http.ResponseWriter, r *http.Request) {
+	if _, err := os.Stat(s.fake.Outage()); err == nil {
+		panic(http.ErrAbortHandler)
+	}
+	s.mu.Lock()
+	s.requests = append(s.requests, r.Method+" "+r.URL.Path)
+	if r.URL.Path == "/api/v1/namespaces" {
+		s.selectors = append(s.selectors, r.URL.Query().Get("labelSelector"))
+	}
+	s.mu.Unlock()
+	var nodes []any
+	for i, system := range []string{"linux", "linux", "windows", "windows"} {
+		nodes = append(nodes, map[string]any{
+			"metadata": map[string]any{"name": fmt.Sprintf("%s-%d", system, i), "labels": map[string]string{"kubernetes.io/os": system, "node.kubernetes.io/windows-build": "10.0.20348"}},
+			"status": map[string]any{
+				"nodeInfo":   map[string]string{"operatingSystem": system, "containerRuntimeVersion": "containerd://2.0.0"},
+				"conditions": []any{map[string]string{"type": "Ready", "status": "True"}},
+			},
+		})
+	}
+	answers := map[string]any{
+		"/version":           map[string]string{"gitVersion": "v1.36.3"},
+		"/api/v1/nodes":      map[string]any{"kind": "NodeList", "apiVersion": "v1", "items": nodes},
+		"/api/v1/namespaces": map[string]any{"kind": "NamespaceList", "apiVersion": "v1", "items": []any{}},
+		"/api":               map[string]any{"kind": "APIVersions", "versions": []string{"v1"}},
+		"/apis":              map[string]any{"kind": "APIGroupList", "apiVersion": "v1", "groups": []any{}},
+	}
+	answer, ok := answers[r.URL.Path]
+	if !ok {
+		http.NotFound(w, r)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	if err := json.NewEncoder(w).Encode(answer); err != nil {
+		s.t.Error(err)
+	}
+}
+
+// args are those of a run of the scene, and further ones.
+func (s *scene) args(more ...string) []string {
+	return append([]string{"run", "--kubeconfig", s.kubeconfig, "--e2e-binary", s.fake.Binary(), "--spec-dir", s.specs, "--report-dir", s.dir}, more...)
+}
+
+// said is how a command ended.
+type said struct {
+	code           int
+	stdout, stderr string
+}
+
+// environ is an environment without anything that finds a cluster.
+func (s *scene) environ() []string {
+	return append(slices.DeleteFunc(os.Environ(), func(e string) bool {
+		return strings.HasPrefix(e, "KUBE") || strings.HasPrefix(e, "HOME=") || strings.HasPrefix(e, "ARTIFACTS=") || strings.HasPrefix(e, "GITHUB_")
+	}), "HOME="+filepath.Dir(s.kubeconfig))
+}
+
+func (s *scene) main(args ...string) said { return s.mainWith(nil, args...) }
+
+func (s *scene) mainWith(signals <-chan os.Signal, args ...string) said {
+	var out, errs bytes.Buffer
+	code := Main(context.Background(), args, Surroundings{
+		Environ: s.environ(), Stdin: strings.NewReader(""), Stdout: &out, Stderr: &errs, Signals: signals,
+	})
+	return said{code, out.String(), errs.String()}
+}
+
+// want reports an end that is not as wanted.
+func (s *scene) want(what string, got said, code int, says ...string) {
+	s.t.Helper()
+	silent := false
+	for _, text := range says {
+		if !strings.Contains(got.stdout+got.stderr, text) {
+			s.t.Errorf("%s: does not say %q", what, text)
+			silent = true
+		}
+	}
+	if got.code != code || silent {
+		s.t.Errorf("%s: exit code %d, want %d\nstdout:\n%s\nstderr:\n%s", what, got.code, code, got.stdout, got.stderr)
+	}
+}
+
+// results reads the results folder.
+func (s *scene) results() *result.Run {
+	s.t.Helper()
+	run, err := result.Read(s.dir)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return run
+}
+
+// starts counts how often a test was started.
+func (s *scene) starts(what string) int {
+	n := 0
+	for _, start := range s.fake.Starts(s.t) {
+		if start == what {
+			n++
+		}
+	}
+	return n
+}
+
+func eventually(t *testing.T, what string, condition func() bool) {
+	t.Helper()
+	for end := time.Now().Add(time.Minute / 3); !condition(); time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("in time it did not happen: %s", what)
+		}
+	}
+}
