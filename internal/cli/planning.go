@@ -30,6 +30,7 @@ type planOptions struct {
 	E2EBinary    string
 	Shards       int
 	DurationsDir string
+	RuntimeClass string
 
 	selection result.Selection
 }
@@ -43,6 +44,7 @@ func (o *planOptions) addFlags(cmd *cobra.Command, defaultVersion string) {
 	f.BoolVar(&o.Additional, "additional", false, "also tests beyond the standard; they never gate")
 	f.IntVar(&o.Shards, "shards", 1, "into how many shards the plan is cut")
 	f.StringVar(&o.DurationsDir, "durations", "", "results folder that says how long tests take")
+	f.StringVar(&o.RuntimeClass, "runtime-class", "", "runtime class for Windows pods, such as runhcs-wcow-process or runhcs-wcow-hypervisor")
 	what := "Kubernetes version of e2e.test (default the API server's)"
 	if defaultVersion != "" {
 		what = "Kubernetes version of e2e.test"
@@ -164,6 +166,8 @@ func (o *planOptions) planFor(s *Surroundings, tests *specs.TestList) (*result.P
 		Selection: o.selection,
 		Shards:    o.Shards,
 		Durations: durations,
+
+		RuntimeClass: o.RuntimeClass,
 	})
 	if err != nil {
 		return nil, usageErrorf("%w", err)

@@ -22,11 +22,13 @@ import (
 	"github.com/windows-op-readiness/windows-op-readiness/internal/cluster"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/conformance"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/e2e"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/evidence"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/progress"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/provider/kwok"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/report"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/result"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/run"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/steer"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/verdict"
 	"github.com/windows-op-readiness/windows-op-readiness/specs"
 )
@@ -52,9 +54,17 @@ type runOptions struct {
 	DockerConfig         string
 	RepoList             string
 	ConformanceJUnit     []string
+	Steer                string
 	LogFormat            string
 	Output               string
 }
+
+// The ways of steering.
+const (
+	steerAuto   = "auto"
+	steerPolicy = "policy"
+	steerOff    = "off"
+)
 
 func newRunCommand(s *Surroundings) *cobra.Command {
 	var o runOptions
@@ -117,6 +127,7 @@ func (o *runOptions) addFlags(cmd *cobra.Command) {
 	f.StringVar(&o.DockerConfig, "e2e-docker-config-file", "", "docker credentials with which nodes pull test images")
 	f.StringVar(&o.RepoList, "kube-test-repo-list", "", "file that overrides the registries of test images")
 	f.StringSliceVar(&o.ConformanceJUnit, "conformance-junit", nil, "JUnit of a Linux conformance run; may be repeated")
+	f.StringVar(&o.Steer, "steer", steerAuto, "put pods where cases want them: by an admission policy (policy), where the API server has it (auto), or not (off)")
 	f.StringVar(&o.LogFormat, "log-format", "", "progress as text or json (default text; live in a terminal)")
 	f.StringVarP(&o.Output, "output", "o", string(report.FormatTable), "the report at the end: table, json, markdown or csv")
 }
@@ -143,6 +154,8 @@ func (o *runOptions) validate() error {
 		return usageErrorf("--cluster: unknown provider %q: choose of %s", o.Cluster, kwok.ProviderName)
 	case o.Cluster != "" && o.Kubeconfig != "":
 		return usageErrorf("--cluster makes a cluster, and --kubeconfig names one: leave one of them out")
+	case !slices.Contains([]string{steerAuto, steerPolicy, steerOff}, o.Steer):
+		return usageErrorf("--steer: unknown way %q: choose of %s, %s, %s", o.Steer, steerAuto, steerPolicy, steerOff)
 	case o.LogFormat != "" && o.LogFormat != "text" && o.LogFormat != "json":
 		return usageErrorf("--log-format: unknown format %q: choose of text, json", o.LogFormat)
 	}
@@ -261,6 +274,10 @@ func (o *runOptions) start(ctx context.Context, s *Surroundings) error {
 	if err != nil {
 		return interrupted(prepare, err)
 	}
+	steering, err := o.steering(prepare, c, m)
+	if err != nil {
+		return interrupted(prepare, err)
+	}
 	tests, err := binary.List(prepare)
 	if err != nil {
 		return interrupted(prepare, err)
@@ -281,7 +298,7 @@ func (o *runOptions) start(ctx context.Context, s *Surroundings) error {
 	if err := o.importConformance(folder, p, tests); err != nil {
 		return err
 	}
-	return o.execute(ctx, s, execution{plan: p, manifest: m, folder: folder, binary: binary, cluster: c})
+	return o.execute(ctx, s, execution{plan: p, manifest: m, folder: folder, binary: binary, cluster: c, steering: steering})
 }
 
 // resume goes on with a run that did not come to its end.
@@ -324,6 +341,10 @@ func (o *runOptions) resume(ctx context.Context, s *Surroundings) error {
 		return usageErrorf("--resume %s: the run was on Kubernetes %s, and this cluster is %s: name the right --kubeconfig", o.Resume, facts.ServerVersion, m.Cluster.ServerVersion)
 	}
 	m.Declared = declared
+	steering, err := o.steering(prepare, c, m)
+	if err != nil {
+		return interrupted(prepare, err)
+	}
 	o.KubernetesVersion = m.E2EVersion
 	binary, err := o.binary(prepare, s, m.E2EVersion)
 	if err != nil {
@@ -332,7 +353,7 @@ func (o *runOptions) resume(ctx context.Context, s *Surroundings) error {
 	if err := folder.WriteJSON(result.ManifestFile, m); err != nil {
 		return err
 	}
-	return o.execute(ctx, s, execution{plan: previous.Plan, manifest: m, folder: folder, binary: binary, cluster: c, previous: previous})
+	return o.execute(ctx, s, execution{plan: previous.Plan, manifest: m, folder: folder, binary: binary, cluster: c, steering: steering, previous: previous})
 }
 
 // makeCluster makes the cluster that --cluster names, and returns what removes
@@ -475,7 +496,42 @@ type execution struct {
 	folder   *result.Folder
 	binary   *e2e.Binary
 	cluster  *cluster.Cluster
+	steering run.Steering
 	previous *result.Run
+}
+
+// steering finds out how pods can be put where cases want them, and notes it
+// in the manifest. What a killed run has left in force is removed.
+func (o *runOptions) steering(ctx context.Context, c *cluster.Cluster, m *result.Manifest) (run.Steering, error) {
+	m.Steering = ""
+	if o.Steer == steerOff {
+		return nil, nil
+	}
+	s, err := steer.New(ctx, c.Client(), c.Dynamic(), m.RunID)
+	switch {
+	case errors.Is(err, steer.ErrNotServed) && o.Steer == steerAuto:
+		return nil, nil
+	case errors.Is(err, steer.ErrNotServed):
+		return nil, usageErrorf("--steer=%s: %w", o.Steer, err)
+	case err != nil:
+		return nil, err
+	}
+	if err := s.Remove(ctx); err != nil {
+		return nil, err
+	}
+	m.Steering = s.String()
+	return s, nil
+}
+
+// observe begins to watch pods. Where that is not possible, the run goes on,
+// and proves no placement.
+func (e *execution) observe(ctx context.Context, s *Surroundings) (run.Evidence, func()) {
+	w, err := evidence.Start(ctx, e.cluster.Client(), e.manifest.Cluster.Nodes, e.cluster.Node)
+	if err != nil {
+		fmt.Fprintf(s.Stderr, "warning: pods are not observed, so no placement will be proven: %v\n", err)
+		return nil, func() {}
+	}
+	return w, w.Stop
 }
 
 // execute runs the tests, judges, writes JUnit and manifest, and reports.
@@ -494,6 +550,8 @@ func (o *runOptions) execute(ctx context.Context, s *Surroundings, e execution) 
 	}
 	fmt.Fprintf(s.Stderr, "%s: %d tests to run for %d cases of plan %.19s; results in %s\n",
 		e.cluster.Server, len(tests), len(e.plan.Cases), e.plan.Digest, e.folder.Dir())
+	pods, stopWatching := e.observe(ctx, s)
+	defer stopWatching()
 	observer := progress.New(o.style(s), s.Stderr, widthOf(s.Stderr), e.plan, tests, time.Now)
 	runErr := run.Run(ctx, run.Options{
 		Plan:     e.plan,
@@ -514,6 +572,8 @@ func (o *runOptions) execute(ctx context.Context, s *Surroundings, e execution) 
 		Env:      s.Environ,
 		Cluster:  e.cluster,
 		Observer: observer,
+		Evidence: pods,
+		Steering: e.steering,
 		Retries:  o.Retries,
 		Procs:    o.Procs,
 		Previous: e.previous,

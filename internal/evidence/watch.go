@@ -39,7 +39,7 @@ type gap struct {
 }
 
 // Start begins to watch. It returns when the watch has begun, so that no pod
-// that is made from then on is missed. known are the nodes that are known
+// that is made from then on is missed, or with the first error. known are the nodes that are known
 // already; look finds others.
 func Start(ctx context.Context, client kubernetes.Interface, known []result.Node, look func(ctx context.Context, name string) (result.Node, error)) (*Watch, error) {
 	ctx, stop := context.WithCancel(ctx)
@@ -82,10 +82,12 @@ func Start(ctx context.Context, client kubernetes.Interface, known []result.Node
 		defer close(w.done)
 		informer.Run(ctx.Done())
 	}()
-	if !cache.WaitForCacheSync(ctx.Done(), registration.HasSynced) {
+	begun, refused := registration.HasSynced, func() bool { return w.lastGap() != nil }
+	cache.WaitForCacheSync(ctx.Done(), func() bool { return begun() || refused() })
+	if !begun() {
 		stop()
 		<-w.done
-		return nil, fmt.Errorf("watching pods: %w", errors.Join(context.Cause(ctx), w.lastGap()))
+		return nil, fmt.Errorf("watching pods: %w", errors.Join(ctx.Err(), w.lastGap()))
 	}
 	return w, nil
 }

@@ -25,6 +25,9 @@ type Request struct {
 	// Durations are measured ones, by [result.TestID]; they replace what the
 	// cases expect.
 	Durations map[string]time.Duration
+	// RuntimeClass is for the Windows pods of cases that ask for none; "" is
+	// the cluster's default.
+	RuntimeClass string
 }
 
 // Make makes the plan. An unknown name in the selection, a case whose focus
@@ -65,6 +68,9 @@ func resolve(p *result.Plan, cases []specs.Case, req *Request) error {
 	var errs []error
 	tests := map[string]*result.PlannedTest{}
 	for _, c := range cases {
+		if c.Conditions.RuntimeClass == "" && len(c.Tests) > 0 {
+			c.Conditions.RuntimeClass = req.RuntimeClass
+		}
 		planned := result.PlannedCase{Case: c}
 		for _, skip := range c.SkipProviders {
 			if skip.Provider == req.Provider {

@@ -3,11 +3,13 @@ package kwok
 import (
 	"bytes"
 	"context"
+	_ "embed"
 	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -15,6 +17,11 @@ import (
 
 	"github.com/windows-op-readiness/windows-op-readiness/internal/binaries"
 )
+
+// stages say how kwok plays nodes and pods.
+//
+//go:embed stages.yaml
+var stages []byte
 
 // errPortTaken says that somebody else took a port between choosing and using
 // it.
@@ -41,6 +48,7 @@ func (p *Provider) start(ctx context.Context, c *cluster, o Options, paths map[b
 	if err != nil {
 		return err
 	}
+	config = slices.Concat(config, []byte("---\n"), stages)
 	if err := writeFile(c.configFile(), config); err != nil {
 		return err
 	}
