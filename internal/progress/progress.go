@@ -154,7 +154,7 @@ func (r *Reporter) Event(e result.Event) {
 	case result.TestFinished:
 		r.finished(e.Test)
 	case result.SuiteFailed:
-		r.line(fmt.Sprintf("ERROR  batch %s, %s: %s", e.Suite.Batch, e.Suite.Node, few(e.Suite.Message)))
+		r.line(fmt.Sprintf("ERROR  batch %s, %s:\n%s", e.Suite.Batch, e.Suite.Node, few(e.Suite.Message)))
 	}
 }
 
