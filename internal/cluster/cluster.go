@@ -79,7 +79,7 @@ func exists(path string) bool {
 // Cluster is a connection to a cluster.
 type Cluster struct {
 	// Server is the API server's address.
-	Server string
+	Server  string
 	client  kubernetes.Interface
 	dynamic dynamic.Interface
 }
@@ -170,7 +170,14 @@ func (c *Cluster) Facts(ctx context.Context) (*result.Facts, error) {
 func (c *Cluster) ServerVersion(ctx context.Context) (string, error) {
 	// The discovery client takes no context, so the request is made by hand.
 	// Retries would hide what is wrong behind "context deadline exceeded".
-	data, err := c.client.Discovery().RESTClient().Get().AbsPath("/version").MaxRetries(0).DoRaw(ctx)
+	answer := c.client.Discovery().RESTClient().Get().AbsPath("/version").MaxRetries(0).Do(ctx)
+	if err := answer.Error(); err != nil {
+		if status := apierrors.APIStatus(nil); errors.As(err, &status) {
+			return "", fmt.Errorf("the API server %s does not tell its version: %w", c.Server, err)
+		}
+		return "", fmt.Errorf("the API server %s does not answer: %w", c.Server, err)
+	}
+	data, err := answer.Raw()
 	if err != nil {
 		return "", fmt.Errorf("the API server %s does not answer: %w", c.Server, err)
 	}
