@@ -185,6 +185,7 @@ With any of its own flags, and without a command, it does what 'run' does.`,
 	root.AddCommand(
 		newRunCommand(s),
 		newPlanCommand(s),
+		newPreflightCommand(s),
 		newReportCommand(s),
 		newE2ECommand(s),
 		newClusterCommand(s),

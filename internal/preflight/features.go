@@ -1,0 +1,291 @@
+package preflight
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+func (c *checker) network() {
+	c.dns()
+	c.internet()
+	c.dualStack()
+	c.networkPolicy()
+}
+
+func (c *checker) dns() {
+	f := Finding{ID: "cluster-dns", Group: Network, Status: OK, How: "Service and EndpointSlices kube-system/kube-dns", Concerns: []string{"dns"}}
+	const mend = "install a cluster DNS (CoreDNS) behind the Service kube-system/kube-dns: the tests of DNS ask for that name"
+	switch {
+	case c.without("dns"):
+		f.Status, f.How, f.Found, f.Mend = Failing, Declared, "declared absent (--without dns)", mend
+	case c.DNS.Err != nil:
+		c.unknown(f, c.DNS.Err)
+		return
+	case !c.DNS.Value.Service:
+		f.Status, f.Found, f.Mend = Failing, "there is no such Service", mend
+	case c.DNS.Value.Ready == 0:
+		f.Status, f.Found = Failing, "the Service has no endpoint that is ready"
+		f.Mend = "see why the DNS pods are not ready: kubectl -n kube-system get pods -l k8s-app=kube-dns"
+	default:
+		f.Found = fmt.Sprintf("%d endpoints are ready; whether they answer, the tests show", c.DNS.Value.Ready)
+	}
+	c.add(f)
+}
+
+func (c *checker) internet() {
+	f := Finding{ID: "internet", Group: Network, Concerns: []string{"internet"}}
+	switch {
+	case c.Declared.AirGapped:
+		c.declaredAbsent(f, "--air-gapped", "")
+	case c.without("internet"):
+		c.declaredAbsent(f, "--without internet", "")
+	default:
+		f.Status, f.How = Unknown, NotAsked
+		f.Found = "whether pods reach it, the tests show"
+		f.Mend = "say --air-gapped when the cluster has no way to the internet"
+		c.add(f)
+	}
+}
+
+func (c *checker) dualStack() {
+	f := Finding{ID: "dual-stack", Group: Network, Status: OK, How: "nodes: podCIDRs; Service default/kubernetes: ipFamilies", Concerns: []string{"dual-stack"}}
+	single := c.count(func(n *Node) bool { return len(n.PodCIDRs) == 1 })
+	double := c.count(func(n *Node) bool { return len(n.PodCIDRs) > 1 })
+	all := len(c.Facts.Nodes.Value)
+	primary := ""
+	if c.Families.Err == nil {
+		primary = " (" + strings.Join(c.Families.Value, ", ") + ")"
+	}
+	switch {
+	case c.without("dual-stack"):
+		fact := ""
+		if double > 0 {
+			fact = fmt.Sprintf("%d nodes have pod CIDRs of two families", double)
+		}
+		c.declaredAbsent(f, "--without dual-stack", fact)
+		return
+	case c.Facts.Nodes.Err != nil:
+		c.unknown(f, c.Facts.Nodes.Err)
+		return
+	case all > 0 && single == all:
+		f.Found = fmt.Sprintf("single-stack%s: every node has one pod CIDR; Extend.ServiceProxy is not asked", primary)
+	case all > 0 && double == all:
+		f.Found = "dual-stack: every node has pod CIDRs of two families"
+	case double > 0:
+		f.Status = Warning
+		f.Found = fmt.Sprintf("%d of %d nodes have pod CIDRs of two families", double, all)
+		f.Mend = "give every node both families, or say --without dual-stack"
+	default:
+		f.Status = Unknown
+		f.Found = "nodes do not have pod CIDRs: the network gives addresses in its own way"
+		f.Mend = "say --without dual-stack when pods get addresses of one family"
+	}
+	c.add(f)
+}
+
+// networks are recognised by the names of their DaemonSets. enforces says
+// whether they can enforce NetworkPolicy; that they do on Windows, only tests
+// show.
+var networks = []struct {
+	name     string
+	daemon   *regexp.Regexp
+	enforces bool
+}{
+	{"Antrea", regexp.MustCompile(`^antrea-agent`), true},
+	{"AWS VPC CNI", regexp.MustCompile(`^aws-node`), true},
+	{"Azure Network Policy Manager", regexp.MustCompile(`^azure-npm`), true},
+	{"Calico", regexp.MustCompile(`^(calico-node|canal)`), true},
+	{"Cilium", regexp.MustCompile(`^cilium$`), true},
+	{"kube-router", regexp.MustCompile(`^kube-router`), true},
+	{"OVN-Kubernetes", regexp.MustCompile(`^(ovnkube-node|ovn-kubernetes)`), true},
+	{"Azure CNI", regexp.MustCompile(`^(azure-cns|azure-cni)`), false},
+	{"Flannel", regexp.MustCompile(`^kube-flannel`), false},
+	{"kindnet", regexp.MustCompile(`^kindnet`), true},
+}
+
+func (c *checker) networkPolicy() {
+	f := Finding{ID: "network-policy", Group: Network, Status: Unknown, How: "DaemonSets: names, a hint only", Concerns: []string{"netpol"}}
+	if c.without("netpol") {
+		c.declaredAbsent(f, "--without netpol", "")
+		return
+	}
+	if c.DaemonSets.Err != nil {
+		c.unknown(f, c.DaemonSets.Err)
+		return
+	}
+	var hints []string
+	can := false
+	for _, d := range c.DaemonSets.Value {
+		for _, n := range networks {
+			if n.daemon.MatchString(d.Name) {
+				hints = append(hints, fmt.Sprintf("%s (%s/%s)", n.name, d.Namespace, d.Name))
+				can = can || n.enforces
+			}
+		}
+	}
+	slices.Sort(hints)
+	const declare = "say --without netpol when the network does not enforce NetworkPolicy"
+	switch {
+	case len(hints) == 0:
+		f.Found = "no network was recognised; whether it enforces policies, the tests show"
+		f.Mend = declare
+	case can:
+		f.Found = "it looks like " + strings.Join(hints, ", ") + ", which can enforce policies; that it does on Windows, the tests show"
+	default:
+		f.Status = Warning
+		f.Found = "it looks like " + strings.Join(hints, ", ") + ", which does not enforce policies by itself"
+		f.Mend = declare
+	}
+	c.add(f)
+}
+
+func (c *checker) features() {
+	c.gmsa()
+	c.hostProcess()
+	c.runtimeClasses()
+}
+
+func (c *checker) gmsa() {
+	f := Finding{ID: "gmsa", Group: Features, Status: OK, How: "API discovery", Concerns: []string{"gmsa"}}
+	const apiGroup = "windows.k8s.io"
+	served := slices.Contains(c.APIGroups.Value, apiGroup)
+	if c.without("gmsa") {
+		fact := ""
+		if served {
+			fact = apiGroup + " is served"
+		}
+		c.declaredAbsent(f, "--without gmsa", fact)
+		return
+	}
+	if c.APIGroups.Err != nil {
+		c.unknown(f, c.APIGroups.Err)
+		return
+	}
+	if !served {
+		f.Found = apiGroup + " is not served: gMSA is not installed, and not asked"
+		c.add(f)
+		return
+	}
+	f.Found = apiGroup + " is served, so gMSA is asked"
+	c.add(f)
+
+	f = Finding{ID: "gmsa-webhook", Group: Features, Status: OK, How: "webhook configurations: names", Concerns: []string{"gmsa"}}
+	switch {
+	case c.GMSAWebhooks.Err != nil:
+		c.unknown(f, c.GMSAWebhooks.Err)
+	case len(c.GMSAWebhooks.Value) == 0:
+		f.Status = Warning
+		f.Found = "none whose name has gmsa in it"
+		f.Mend = "install the admission webhook: https://github.com/kubernetes-sigs/windows-gmsa"
+		c.add(f)
+	default:
+		f.Found = strings.Join(c.GMSAWebhooks.Value, ", ")
+		c.add(f)
+	}
+
+	f = Finding{ID: "gmsa-node", Group: Features, Status: OK, How: "nodes: label " + gmsaNodeLabel, Concerns: []string{"gmsa"}}
+	names := c.names(func(n *Node) bool { return n.GMSA })
+	switch {
+	case c.Facts.Nodes.Err != nil:
+		c.unknown(f, c.Facts.Nodes.Err)
+		return
+	case len(names) == 1:
+		f.Found = names[0]
+	default:
+		f.Status = Warning
+		f.Found = fmt.Sprintf("%d nodes have the label %s=%s, and the tests of gMSA skip themselves unless it is one", len(names), gmsaNodeLabel, gmsaNodeValue)
+		f.Mend = fmt.Sprintf("label the one node that is prepared: kubectl label node NAME %s=%s", gmsaNodeLabel, gmsaNodeValue)
+	}
+	c.add(f)
+}
+
+var containerdVersion = regexp.MustCompile(`^containerd://v?(\d+)\.(\d+)`)
+
+// hostProcess is judged from the runtime; the standard's tests of it ask for
+// containerd 1.7.
+func (c *checker) hostProcess() {
+	f := Finding{ID: "host-process", Group: Features, Status: OK, How: "nodes: containerRuntimeVersion", Concerns: []string{"hpc", "containerd-1.7"}}
+	if c.without("hpc") {
+		f.Concerns = []string{"hpc"}
+		c.declaredAbsent(f, "--without hpc", "")
+		return
+	}
+	if c.Facts.Nodes.Err != nil {
+		c.unknown(f, c.Facts.Nodes.Err)
+		return
+	}
+	var old, other []string
+	windows := 0
+	for i := range c.Facts.Nodes.Value {
+		n := &c.Facts.Nodes.Value[i]
+		if !realWindows(n) {
+			continue
+		}
+		windows++
+		m := containerdVersion.FindStringSubmatch(n.ContainerRuntime)
+		if m == nil {
+			other = append(other, n.Name)
+			continue
+		}
+		major, _ := strconv.Atoi(m[1])
+		minor, _ := strconv.Atoi(m[2])
+		if major < 1 || major == 1 && minor < 7 {
+			old = append(old, n.Name)
+		}
+	}
+	switch {
+	case windows == 0:
+		f.Status, f.Found = Unknown, c.noWindows()
+	case len(other) == windows && c.count(func(n *Node) bool { return realWindows(n) && n.ContainerRuntime == "" }) == 0:
+		f.Found = "no Windows node runs containerd: HostProcess containers are not asked"
+	case len(other) > 0:
+		f.Status = Warning
+		f.Found = "not containerd, or not known, on " + shorten(other, 5)
+		f.Mend = "install containerd 1.7 or newer on every Windows node"
+	case len(old) > 0:
+		f.Status = Warning
+		f.Found = "containerd older than 1.7 on " + shorten(old, 5)
+		f.Mend = "upgrade containerd: before 1.7, HostProcess containers mount volumes in another way than the tests expect"
+	default:
+		f.Found = fmt.Sprintf("containerd 1.7 or newer on all %d Windows nodes; whether they run, the tests show", windows)
+	}
+	c.add(f)
+}
+
+// The runtime classes that the standard's tests, and --runtime-class, use.
+const (
+	processIsolation = "runhcs-wcow-process"
+	hypervIsolation  = "runhcs-wcow-hypervisor"
+)
+
+func (c *checker) runtimeClasses() {
+	f := Finding{ID: "runtime-classes", Group: Features, Status: OK, How: "RuntimeClasses", Concerns: []string{"hyperv"}}
+	if c.RuntimeClasses.Err != nil {
+		c.unknown(f, c.RuntimeClasses.Err)
+		return
+	}
+	var there []string
+	for name, handler := range c.RuntimeClasses.Value {
+		if strings.HasPrefix(handler, processIsolation) || strings.HasPrefix(handler, hypervIsolation) {
+			there = append(there, fmt.Sprintf("%s (%s)", name, handler))
+		}
+	}
+	slices.Sort(there)
+	if len(there) > 0 {
+		f.Found = strings.Join(there, ", ")
+	} else {
+		f.Found = fmt.Sprintf("none for %s or %s; pods run in the runtime's own isolation", processIsolation, hypervIsolation)
+	}
+	if c.without("hyperv") {
+		fact := ""
+		if _, ok := c.RuntimeClasses.Value[hypervIsolation]; ok {
+			fact = "the runtime class " + hypervIsolation + " is there"
+		}
+		c.declaredAbsent(f, "--without hyperv", fact)
+		return
+	}
+	c.add(f)
+}

@@ -1,0 +1,226 @@
+package preflight
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/windows-op-readiness/windows-op-readiness/internal/cluster"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/steer"
+)
+
+const (
+	// suiteLabel is what the e2e framework puts on every namespace that a test
+	// makes.
+	suiteLabel = "e2e-run"
+	// steeringLabel is what package steer puts on all that it makes.
+	steeringLabel = "op-readiness/steering"
+	// gmsaNodeLabel is by what the gMSA tests find their node.
+	gmsaNodeLabel, gmsaNodeValue = "agentpool", "windowsgmsa"
+)
+
+// Gather reads the facts of a cluster. What cannot be read is an error in its
+// place; an error of Gather itself says that the API server does not answer, or
+// does not know the user, so that nothing could be read.
+func Gather(ctx context.Context, c *cluster.Cluster) (*Facts, error) {
+	client := c.Client()
+	f := &Facts{}
+	f.Version = read(c.ServerVersion(ctx))
+	var status apierrors.APIStatus
+	if err := f.Version.Err; err != nil && (!errors.As(err, &status) || apierrors.IsUnauthorized(err)) {
+		return nil, err
+	}
+	f.Nodes = read(nodes(ctx, client))
+	f.APIGroups = read(apiGroups(client))
+	f.DaemonSets = read(daemonSets(ctx, client))
+	f.GMSAWebhooks = read(gmsaWebhooks(ctx, client))
+	f.RuntimeClasses = read(runtimeClasses(ctx, client))
+	f.Families = read(families(ctx, client))
+	f.DNS = read(dns(ctx, client))
+	f.Steering = read(steering(ctx, c))
+	f.Missing = read(missing(ctx, client, f.Steering.Err != nil || f.Steering.Value != ""))
+	f.Namespaces = read(suiteNamespaces(ctx, client))
+	f.Policies = read(steeringPolicies(ctx, c))
+	return f, ctx.Err()
+}
+
+func nodes(ctx context.Context, client kubernetes.Interface) ([]Node, error) {
+	list, err := client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil, err
+	}
+	all := make([]Node, 0, len(list.Items))
+	for i := range list.Items {
+		n := &list.Items[i]
+		all = append(all, Node{
+			Node:             cluster.NodeFacts(n),
+			KubeProxyVersion: n.Status.NodeInfo.KubeProxyVersion,
+			Capacity:         n.Status.Capacity.Memory().Value(),
+			Allocatable:      n.Status.Allocatable.Memory().Value(),
+			GMSA:             n.Labels[gmsaNodeLabel] == gmsaNodeValue,
+		})
+	}
+	return all, nil
+}
+
+func apiGroups(client kubernetes.Interface) ([]string, error) {
+	list, err := client.Discovery().ServerGroups()
+	if err != nil {
+		return nil, err
+	}
+	names := make([]string, 0, len(list.Groups))
+	for _, g := range list.Groups {
+		names = append(names, g.Name)
+	}
+	slices.Sort(names)
+	return names, nil
+}
+
+func daemonSets(ctx context.Context, client kubernetes.Interface) ([]DaemonSet, error) {
+	list, err := client.AppsV1().DaemonSets(metav1.NamespaceAll).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil, err
+	}
+	all := make([]DaemonSet, 0, len(list.Items))
+	for i := range list.Items {
+		all = append(all, daemonSet(&list.Items[i]))
+	}
+	return all, nil
+}
+
+func daemonSet(d *appsv1.DaemonSet) DaemonSet {
+	out := DaemonSet{Namespace: d.Namespace, Name: d.Name}
+	for _, c := range d.Spec.Template.Spec.Containers {
+		out.Images = append(out.Images, c.Image)
+	}
+	return out
+}
+
+func gmsaWebhooks(ctx context.Context, client kubernetes.Interface) ([]string, error) {
+	names := []string{}
+	mutating, err := client.AdmissionregistrationV1().MutatingWebhookConfigurations().List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil, err
+	}
+	for i := range mutating.Items {
+		names = append(names, mutating.Items[i].Name)
+	}
+	validating, err := client.AdmissionregistrationV1().ValidatingWebhookConfigurations().List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil, err
+	}
+	for i := range validating.Items {
+		names = append(names, validating.Items[i].Name)
+	}
+	names = slices.DeleteFunc(names, func(name string) bool { return !strings.Contains(name, "gmsa") })
+	slices.Sort(names)
+	return slices.Compact(names), nil
+}
+
+func runtimeClasses(ctx context.Context, client kubernetes.Interface) (map[string]string, error) {
+	list, err := client.NodeV1().RuntimeClasses().List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil, err
+	}
+	handlers := map[string]string{}
+	for i := range list.Items {
+		handlers[list.Items[i].Name] = list.Items[i].Handler
+	}
+	return handlers, nil
+}
+
+func families(ctx context.Context, client kubernetes.Interface) ([]string, error) {
+	service, err := client.CoreV1().Services(metav1.NamespaceDefault).Get(ctx, "kubernetes", metav1.GetOptions{})
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, family := range service.Spec.IPFamilies {
+		names = append(names, string(family))
+	}
+	return names, nil
+}
+
+func dns(ctx context.Context, client kubernetes.Interface) (DNS, error) {
+	const name = "kube-dns"
+	_, err := client.CoreV1().Services(metav1.NamespaceSystem).Get(ctx, name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return DNS{}, nil
+	}
+	if err != nil {
+		return DNS{}, err
+	}
+	slicesOf, err := client.DiscoveryV1().EndpointSlices(metav1.NamespaceSystem).List(ctx, metav1.ListOptions{LabelSelector: discoveryv1.LabelServiceName + "=" + name})
+	if err != nil {
+		return DNS{}, fmt.Errorf("endpoints of %s: %w", name, err)
+	}
+	ready := 0
+	for i := range slicesOf.Items {
+		for _, e := range slicesOf.Items[i].Endpoints {
+			if e.Conditions.Ready == nil || *e.Conditions.Ready {
+				ready += len(e.Addresses)
+			}
+		}
+	}
+	return DNS{Service: true, Ready: ready}, nil
+}
+
+func steering(ctx context.Context, c *cluster.Cluster) (string, error) {
+	s, err := steer.New(ctx, c.Client(), c.Dynamic(), "preflight")
+	switch {
+	case errors.Is(err, steer.ErrNotServed):
+		return "", nil
+	case err != nil:
+		return "", err
+	}
+	return s.String(), nil
+}
+
+func suiteNamespaces(ctx context.Context, client kubernetes.Interface) ([]string, error) {
+	list, err := client.CoreV1().Namespaces().List(ctx, metav1.ListOptions{LabelSelector: suiteLabel})
+	if err != nil {
+		return nil, err
+	}
+	names := []string{}
+	for i := range list.Items {
+		ns := &list.Items[i]
+		name := ns.Name
+		if ns.Status.Phase == corev1.NamespaceTerminating {
+			name += " (terminating)"
+		}
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names, nil
+}
+
+func steeringPolicies(ctx context.Context, c *cluster.Cluster) ([]string, error) {
+	names := []string{}
+	for _, version := range []string{"v1", "v1beta1"} {
+		for _, resource := range []string{"mutatingadmissionpolicies", "mutatingadmissionpolicybindings"} {
+			list, err := c.Dynamic().Resource(schema.GroupVersionResource{Group: steeringGroup, Version: version, Resource: resource}).
+				List(ctx, metav1.ListOptions{LabelSelector: steeringLabel})
+			if apierrors.IsNotFound(err) {
+				continue // not served in this version
+			}
+			if err != nil {
+				return nil, err
+			}
+			for _, item := range list.Items {
+				names = append(names, resource+"/"+item.GetName())
+			}
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names), nil
+}

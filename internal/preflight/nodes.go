@@ -1,0 +1,475 @@
+package preflight
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/windows-op-readiness/windows-op-readiness/specs"
+)
+
+// The releases of Windows Server that the standard knows, by their build, as in
+// the label node.kubernetes.io/windows-build.
+var windowsReleases = map[string]string{
+	"10.0.17763": "2019",
+	"10.0.20348": "2022",
+	"10.0.26100": "2025",
+}
+
+// documentedReleases are the releases of Windows Server that the documentation
+// of a Kubernetes version names for nodes: 2019 and 2022 up to 1.34, 2022 and
+// 2025 since 1.35
+// (https://kubernetes.io/docs/concepts/windows/intro/#windows-os-version-support,
+// changed by https://github.com/kubernetes/website/pull/53724).
+func documentedReleases(v specs.Version) []string {
+	if v.Major == 1 && v.Minor < 35 {
+		return []string{"2019", "2022"}
+	}
+	return []string{"2022", "2025"}
+}
+
+const minimumNodes = 2
+
+// system is how an operating system is written for people.
+func system(os specs.OS) string {
+	switch os {
+	case specs.Windows:
+		return "Windows"
+	case specs.Linux:
+		return "Linux"
+	}
+	return string(os)
+}
+
+func (c *checker) nodes() {
+	if err := c.Facts.Nodes.Err; err != nil {
+		for _, id := range []string{
+			"node-count", "windows-nodes", "linux-worker", "node-ready", "node-taints", "windows-version", "windows-version-supported",
+			"kubelet-skew", "kube-proxy-skew", "container-runtime", "windows-memory",
+		} {
+			c.unknown(Finding{ID: id, Group: Nodes, How: "nodes", Vital: id == "node-count"}, err)
+		}
+		return
+	}
+	c.nodeCount()
+	c.usableNodes()
+	c.readiness()
+	c.taints()
+	c.windowsVersions()
+	c.skew("kubelet-skew", "kubelet", "nodes: kubeletVersion", func(n *Node) string { return n.KubeletVersion })
+	c.kubeProxy()
+	c.containerRuntime()
+	c.memory()
+}
+
+func (c *checker) count(keep func(*Node) bool) int { return len(c.names(keep)) }
+
+func (c *checker) names(keep func(*Node) bool) []string {
+	var names []string
+	for i := range c.Facts.Nodes.Value {
+		if n := &c.Facts.Nodes.Value[i]; keep(n) {
+			names = append(names, n.Name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+func realWindows(n *Node) bool { return n.OS == specs.Windows && !n.Simulated }
+
+// nodeCount is the rule of the standard: simulated nodes do not count.
+func (c *checker) nodeCount() {
+	f := Finding{ID: "node-count", Group: Nodes, Status: OK, How: "nodes", Concerns: []string{"cluster-node-count"}, Vital: true}
+	var parts, mends []string
+	for _, os := range []specs.OS{specs.Linux, specs.Windows} {
+		all := c.count(func(n *Node) bool { return n.OS == os })
+		simulated := c.count(func(n *Node) bool { return n.OS == os && n.Simulated })
+		schedulable := c.count(func(n *Node) bool { return n.OS == os && !n.Simulated && n.Schedulable() })
+		part := fmt.Sprintf("%d of %d %s nodes can be scheduled to", schedulable, all-simulated, system(os))
+		switch {
+		case all == 0:
+			part = fmt.Sprintf("no %s node", system(os))
+		case simulated == all:
+			part = fmt.Sprintf("%d simulated %s nodes, which do not count", all, system(os))
+		case simulated > 0:
+			part += fmt.Sprintf(" (and %d simulated, which do not count)", simulated)
+		}
+		parts = append(parts, part)
+		if schedulable < minimumNodes {
+			f.Status = Failing
+			mends = append(mends, fmt.Sprintf("%d %s", minimumNodes-schedulable, system(os)))
+		}
+	}
+	f.Found = strings.Join(parts, "; ")
+	if f.Status == Failing {
+		f.Mend = fmt.Sprintf("the standard asks for %d of each that are ready, not cordoned and not tainted: add, or untaint, %s", minimumNodes, strings.Join(mends, " and "))
+	}
+	c.add(f)
+	if others := c.names(func(n *Node) bool { return n.OS != specs.Linux && n.OS != specs.Windows }); len(others) > 0 {
+		c.add(Finding{ID: "node-os", Group: Nodes, Status: Warning, How: "nodes: operatingSystem", Found: "of another operating system, or of none: " + shorten(others, 5), Mend: "find out why their kubelets do not say linux or windows"})
+	}
+}
+
+// usableNodes are those on which the e2e framework would put something,
+// simulated or not.
+func (c *checker) usableNodes() {
+	usable := func(keep func(*Node) bool) (int, string) {
+		all := c.count(func(n *Node) bool { return keep(n) && n.Schedulable() })
+		simulated := c.count(func(n *Node) bool { return keep(n) && n.Schedulable() && n.Simulated })
+		if simulated == 0 {
+			return all, ""
+		}
+		return all, fmt.Sprintf(" (%d simulated)", simulated)
+	}
+	windows, note := usable(func(n *Node) bool { return n.OS == specs.Windows })
+	f := Finding{ID: "windows-nodes", Group: Nodes, Status: OK, How: "nodes", Concerns: []string{"2-win", "untainted-win"}}
+	f.Found = fmt.Sprintf("tests can use %d Windows nodes%s", windows, note)
+	if windows < minimumNodes {
+		f.Status = Failing
+		f.Mend = "the e2e framework uses only nodes without taints: take the taints off for the run, or add nodes"
+	}
+	c.add(f)
+	linux, note := usable(func(n *Node) bool { return n.OS == specs.Linux && !n.ControlPlane })
+	f = Finding{ID: "linux-worker", Group: Nodes, Status: OK, How: "nodes", Concerns: []string{"linux-worker"}}
+	f.Found = fmt.Sprintf("tests can use %d Linux workers%s", linux, note)
+	if linux == 0 {
+		f.Status = Failing
+		f.Mend = "add a Linux worker: traffic between the systems cannot be tested without"
+	}
+	c.add(f)
+}
+
+func (c *checker) readiness() {
+	f := Finding{ID: "node-ready", Group: Nodes, Status: OK, How: "nodes: condition Ready", Found: fmt.Sprintf("all %d are ready", len(c.Facts.Nodes.Value))}
+	if bad := c.names(func(n *Node) bool { return !n.Ready }); len(bad) > 0 {
+		f.Status = Warning
+		f.Found = "not ready: " + shorten(bad, 5)
+		f.Mend = fmt.Sprintf("the suite waits for them, and fails: repair or remove them, cordon them, or use run --allowed-not-ready-nodes %d", len(bad))
+	}
+	c.add(f)
+}
+
+// controlPlaneTaints do not make the suite wait.
+var controlPlaneTaints = []string{"node-role.kubernetes.io/control-plane", "node-role.kubernetes.io/master"}
+
+func (c *checker) taints() {
+	byTaint := map[string][]string{}
+	var keys []string
+	for i := range c.Facts.Nodes.Value {
+		n := &c.Facts.Nodes.Value[i]
+		for _, t := range n.Taints {
+			key, _, _ := strings.Cut(t, ":")
+			key, _, _ = strings.Cut(key, "=")
+			if n.Unschedulable || slices.Contains(controlPlaneTaints, key) {
+				continue
+			}
+			byTaint[t] = append(byTaint[t], n.Name)
+			if !strings.HasPrefix(key, "node.kubernetes.io/") && !slices.Contains(keys, key) {
+				keys = append(keys, key)
+			}
+		}
+	}
+	f := Finding{ID: "node-taints", Group: Nodes, Status: OK, How: "nodes: taints", Found: "none that keep pods away, but for control planes"}
+	if len(byTaint) > 0 {
+		f.Status = Warning
+		var parts []string
+		for t, names := range byTaint {
+			slices.Sort(names)
+			parts = append(parts, fmt.Sprintf("%s on %s", t, shorten(names, 3)))
+		}
+		slices.Sort(parts)
+		slices.Sort(keys)
+		f.Found = strings.Join(parts, "; ")
+		f.Mend = "the suite waits for such nodes, and fails: take the taints off"
+		if len(keys) > 0 {
+			f.Mend += ", or use run --non-blocking-taints " + strings.Join(keys, ",")
+		}
+	}
+	c.add(f)
+	if cordoned := c.names(func(n *Node) bool { return n.Unschedulable }); len(cordoned) > 0 {
+		c.add(Finding{ID: "node-cordoned", Group: Nodes, Status: Warning, How: "nodes: unschedulable", Found: "cordoned: " + shorten(cordoned, 5), Mend: "kubectl uncordon them, if they are to be tested"})
+	}
+}
+
+func (c *checker) windowsVersions() {
+	f := Finding{ID: "windows-version", Group: Nodes, Status: OK, How: "nodes: label node.kubernetes.io/windows-build", Concerns: []string{"cluster-windows-os-version"}}
+	builds := map[string]int{}
+	var unlabelled, foreign []string
+	for i := range c.Facts.Nodes.Value {
+		n := &c.Facts.Nodes.Value[i]
+		switch {
+		case !realWindows(n):
+		case n.WindowsBuild == "":
+			unlabelled = append(unlabelled, n.Name)
+		case windowsReleases[n.WindowsBuild] == "":
+			foreign = append(foreign, n.Name+" "+n.WindowsBuild)
+			fallthrough
+		default:
+			builds[n.WindowsBuild]++
+		}
+	}
+	var parts []string
+	for build, count := range builds {
+		release := "of no release that the standard knows"
+		if r := windowsReleases[build]; r != "" {
+			release = "Windows Server " + r
+		}
+		parts = append(parts, fmt.Sprintf("%d with %s (%s)", count, build, release))
+	}
+	slices.Sort(parts)
+	f.Found = strings.Join(parts, ", ")
+	switch {
+	case len(foreign) > 0:
+		f.Status = Failing
+		f.Found = strings.Join(foreign, ", ") + ": not Windows Server 2019, 2022 or 2025"
+		f.Mend = "use nodes of Windows Server 2019, 2022 or 2025"
+	case len(unlabelled) > 0:
+		f.Status = Unknown
+		f.Found = "without the label: " + shorten(unlabelled, 5)
+		f.Mend = "find out why the kubelet did not set the label"
+	case len(builds) == 0:
+		f.Status = Unknown
+		f.Found = c.noWindows()
+	}
+	c.add(f)
+	c.supported(builds)
+}
+
+// noWindows says why nothing can be said of real Windows nodes.
+func (c *checker) noWindows() string {
+	if all := c.count(func(n *Node) bool { return n.OS == specs.Windows }); all > 0 {
+		return fmt.Sprintf("all %d Windows nodes are simulated", all)
+	}
+	return "the cluster has no Windows node"
+}
+
+// supported holds the releases against the documentation of the server's
+// version.
+func (c *checker) supported(builds map[string]int) {
+	f := Finding{ID: "windows-version-supported", Group: Nodes, Status: OK, How: "nodes, Kubernetes' documentation"}
+	v, err := specs.ParseVersion(c.Version.Value)
+	switch {
+	case c.Version.Err != nil:
+		c.unknown(f, c.Version.Err)
+		return
+	case err != nil:
+		c.unknown(f, err)
+		return
+	case len(builds) == 0:
+		f.Status, f.Found = Unknown, c.noWindows()
+		c.add(f)
+		return
+	}
+	documented := documentedReleases(v)
+	var other []string
+	for build := range builds {
+		if r := windowsReleases[build]; !slices.Contains(documented, r) {
+			if r == "" {
+				r = build
+			}
+			other = append(other, r)
+		}
+	}
+	slices.Sort(other)
+	f.Found = fmt.Sprintf("Kubernetes %s documents Windows Server %s", v.MinorString(), strings.Join(documented, " and "))
+	if len(other) > 0 {
+		f.Status = Warning
+		f.Found += ", the cluster has " + strings.Join(other, ", ")
+		f.Mend = "prefer a documented pair: https://kubernetes.io/docs/concepts/windows/intro/#windows-os-version-support"
+	}
+	c.add(f)
+}
+
+// olderAllowed is how many minor versions older than the API server a kubelet or
+// kube-proxy of a version may be; neither may be newer.
+func olderAllowed(v specs.Version) int {
+	if v.Major == 1 && v.Minor < 25 {
+		return 2
+	}
+	return 3
+}
+
+// skew holds versions against the version skew policy.
+func (c *checker) skew(id, component, how string, version func(*Node) string) {
+	f := Finding{ID: id, Group: Nodes, Status: OK, How: how}
+	server, err := specs.ParseVersion(c.Version.Value)
+	if c.Version.Err != nil {
+		err = c.Version.Err
+	}
+	if err != nil {
+		c.unknown(f, err)
+		return
+	}
+	var bad, mute []string
+	versions := map[string]bool{}
+	for i := range c.Facts.Nodes.Value {
+		n := &c.Facts.Nodes.Value[i]
+		v, err := specs.ParseVersion(version(n))
+		if err != nil {
+			mute = append(mute, n.Name)
+			continue
+		}
+		versions[v.MinorString()] = true
+		if behind := server.Minor - v.Minor; v.Major != server.Major || behind < 0 || behind > olderAllowed(v) {
+			bad = append(bad, fmt.Sprintf("%s %s", n.Name, version(n)))
+		}
+	}
+	slices.Sort(bad)
+	switch {
+	case len(bad) > 0:
+		f.Status = Warning
+		f.Found = fmt.Sprintf("outside of the version skew policy for a server %s: %s", c.Version.Value, shorten(bad, 5))
+		f.Mend = fmt.Sprintf("upgrade: a %s is never newer than the API server, and at most 3 minor versions older: https://kubernetes.io/releases/version-skew-policy/", component)
+	case len(mute) > 0 || len(versions) == 0:
+		f.Status = Unknown
+		f.Found = "nodes without a version: " + shorten(mute, 5)
+		if len(mute) == 0 {
+			f.Found = "the cluster has no node"
+		}
+	default:
+		f.Found = fmt.Sprintf("%s with a server %s", sortedKeys(versions), server.MinorString())
+	}
+	c.add(f)
+}
+
+func sortedKeys(set map[string]bool) string {
+	var keys []string
+	for k := range set {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	return strings.Join(keys, ", ")
+}
+
+var imageVersion = regexp.MustCompile(`:(v\d+\.\d+\.\d+)`)
+
+// kubeProxy takes the nodes' word, and, since Kubernetes 1.33 has taken that
+// away, the image of a DaemonSet for a hint.
+func (c *checker) kubeProxy() {
+	if c.count(func(n *Node) bool { return n.KubeProxyVersion != "" }) > 0 {
+		c.skew("kube-proxy-skew", "kube-proxy", "nodes: kubeProxyVersion", func(n *Node) string { return n.KubeProxyVersion })
+		return
+	}
+	f := Finding{ID: "kube-proxy-skew", Group: Nodes, How: "DaemonSets: image"}
+	if c.DaemonSets.Err != nil {
+		c.unknown(f, c.DaemonSets.Err)
+		return
+	}
+	server, err := specs.ParseVersion(c.Version.Value)
+	if c.Version.Err != nil {
+		err = c.Version.Err
+	}
+	if err != nil {
+		c.unknown(f, err)
+		return
+	}
+	f.Status, f.Found = Unknown, "nodes do not say, and no DaemonSet kube-proxy was found"
+	var parts []string
+	for _, d := range c.DaemonSets.Value {
+		if !strings.HasPrefix(d.Name, "kube-proxy") {
+			continue
+		}
+		for _, image := range d.Images {
+			m := imageVersion.FindStringSubmatch(image)
+			if m == nil {
+				continue
+			}
+			v, err := specs.ParseVersion(m[1])
+			if err != nil {
+				continue
+			}
+			parts = append(parts, d.Name+" "+m[1])
+			if f.Status != Warning {
+				f.Status = OK
+			}
+			if behind := server.Minor - v.Minor; v.Major != server.Major || behind < 0 || behind > olderAllowed(v) {
+				f.Status = Warning
+				f.Mend = "upgrade: a kube-proxy is never newer than the API server, and at most 3 minor versions older: https://kubernetes.io/releases/version-skew-policy/"
+			}
+		}
+	}
+	if len(parts) > 0 {
+		slices.Sort(parts)
+		f.Found = strings.Join(parts, ", ") + fmt.Sprintf(" with a server %s, by the images' tags", server.MinorString())
+	}
+	c.add(f)
+}
+
+func (c *checker) containerRuntime() {
+	f := Finding{ID: "container-runtime", Group: Nodes, Status: OK, How: "nodes: containerRuntimeVersion"}
+	versions := map[string]bool{}
+	var other, mute []string
+	for i := range c.Facts.Nodes.Value {
+		n := &c.Facts.Nodes.Value[i]
+		switch {
+		case n.Simulated:
+			continue
+		case n.ContainerRuntime == "":
+			mute = append(mute, n.Name)
+			continue
+		case n.OS == specs.Windows && !strings.HasPrefix(n.ContainerRuntime, "containerd://"):
+			other = append(other, n.Name)
+		}
+		versions[fmt.Sprintf("%s: %s", system(n.OS), n.ContainerRuntime)] = true
+	}
+	f.Found = sortedKeys(versions)
+	switch {
+	case len(other) > 0:
+		f.Status = Warning
+		f.Found += "; not containerd on " + shorten(other, 5)
+		f.Mend = "HostProcess containers need containerd: install 1.7 or newer on Windows nodes"
+	case len(mute) > 0:
+		f.Status = Unknown
+		f.Found = "nodes that do not say: " + shorten(mute, 5)
+	case len(versions) == 0:
+		f.Status = Unknown
+		f.Found = fmt.Sprintf("all %d nodes are simulated", len(c.Facts.Nodes.Value))
+		if len(c.Facts.Nodes.Value) == 0 {
+			f.Found = "the cluster has no node"
+		}
+	}
+	c.add(f)
+}
+
+// memory is capacity against allocatable. Windows pages where Linux kills.
+func (c *checker) memory() {
+	f := Finding{ID: "windows-memory", Group: Nodes, Status: OK, How: "nodes: memory capacity and allocatable"}
+	var none, mute []string
+	var least, most int64 = -1, 0
+	for i := range c.Facts.Nodes.Value {
+		n := &c.Facts.Nodes.Value[i]
+		kept := n.Capacity - n.Allocatable
+		switch {
+		case !realWindows(n):
+			continue
+		case n.Capacity == 0 || n.Allocatable == 0:
+			mute = append(mute, n.Name)
+			continue
+		case kept <= 0:
+			none = append(none, n.Name)
+		}
+		if least < 0 || kept < least {
+			least = kept
+		}
+		most = max(most, kept)
+	}
+	slices.Sort(none)
+	switch {
+	case len(none) > 0:
+		f.Status = Warning
+		f.Found = "nothing kept back for Windows itself on " + shorten(none, 5)
+		f.Mend = "set systemReserved or kubeReserved memory for the kubelet: Windows does not kill when memory runs out, it pages, and tests time out"
+	case len(mute) > 0:
+		f.Status, f.Found = Unknown, "nodes that do not say: "+shorten(mute, 5)
+	case least < 0:
+		f.Status, f.Found = Unknown, c.noWindows()
+	default:
+		const mebi = 1 << 20
+		f.Found = fmt.Sprintf("%d MiB kept back on each Windows node", least/mebi)
+		if most > least {
+			f.Found = fmt.Sprintf("%d to %d MiB kept back on Windows nodes", least/mebi, most/mebi)
+		}
+	}
+	c.add(f)
+}
