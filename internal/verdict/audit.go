@@ -1,6 +1,7 @@
 package verdict
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"regexp"
@@ -23,7 +24,7 @@ func (j *judge) audit(c *CaseResult) {
 		last := t.Attempts[len(t.Attempts)-1]
 		pods := j.pods(t.Test.ID, last.Attempt)
 		all = append(all, pods...)
-		problems = append(problems, misplaced(c.Case.Conditions.Placement, pods)...)
+		problems = append(problems, misplaced(c.Case, pods)...)
 		if last.Unobserved != "" && len(c.Case.Conditions.Placement) > 0 {
 			problems = append(problems, "its pods may not all have been seen: "+last.Unobserved)
 		}
@@ -35,29 +36,51 @@ func (j *judge) audit(c *CaseResult) {
 	}
 	if len(problems) > 0 {
 		c.Outcome = Unproven
-		c.Reason = strings.Join(slices.Compact(problems), "; ")
+		c.Reason = strings.Join(distinct(problems), "; ")
 	}
 }
 
-// pods returns what is known last of each pod of one attempt of a test.
-func (j *judge) pods(id string, attempt int) []result.Pod {
-	latest := map[string]result.Pod{}
-	for _, p := range j.run.Pods {
-		if p.Test == id && p.Attempt == attempt {
-			latest[p.Namespace+"/"+p.Name] = p
+// distinct returns the texts in their order, each once.
+func distinct(texts []string) []string {
+	var out []string
+	for _, t := range texts {
+		if !slices.Contains(out, t) {
+			out = append(out, t)
 		}
-	}
-	out := make([]result.Pod, 0, len(latest))
-	for _, key := range slices.Sorted(maps.Keys(latest)) {
-		out = append(out, latest[key])
 	}
 	return out
 }
 
-// misplaced says which roles of a placement were not seen where they belong.
-func misplaced(placement []specs.Placement, pods []result.Pod) []string {
+// pods returns the pods of one attempt of a test. A pod that was deleted and
+// made again under its name is there twice: what the first one showed counts.
+func (j *judge) pods(id string, attempt int) []result.Pod {
+	var out []result.Pod
+	for _, p := range j.run.Pods {
+		if p.Test == id && p.Attempt == attempt {
+			out = append(out, p)
+		}
+	}
+	slices.SortStableFunc(out, func(a, b result.Pod) int {
+		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+	})
+	return out
+}
+
+var systemNames = map[specs.OS]string{specs.Windows: "Windows", specs.Linux: "Linux"}
+
+// systemName names an operating system for people.
+func systemName(os specs.OS) string { return cmp.Or(systemNames[os], string(os)) }
+
+// misplaced says which roles of a case's placement were not seen where they
+// belong, and whether its pods ran under the runtime class that it asks for.
+func misplaced(c *result.PlannedCase, pods []result.Pod) []string {
 	var problems []string
-	for _, role := range placement {
+	class := c.Conditions.RuntimeClass
+	if class != "" && !slices.ContainsFunc(pods, func(p result.Pod) bool { return p.Node != "" && p.RuntimeClass == class }) {
+		problems = append(problems, "no pod was observed with runtime class "+class)
+	}
+	needsContainers := c.NeedsContainers()
+	for _, role := range c.Conditions.Placement {
 		re, err := regexp.Compile(role.Pods)
 		if err != nil {
 			problems = append(problems, fmt.Sprintf("placement of pods %q: %v", role.Pods, err))
@@ -70,17 +93,19 @@ func misplaced(placement []specs.Placement, pods []result.Pod) []string {
 				continue
 			}
 			switch {
+			case p.Simulated && needsContainers:
+				problems = append(problems, fmt.Sprintf("pod %s was on node %s, which is simulated", p.Name, p.Node))
 			case role.OS == specs.AnyOS, p.OS == role.OS:
 				seen[p.OS]++
 			case p.OS == "":
 				problems = append(problems, fmt.Sprintf("pod %s ran on node %s, whose operating system was not observed", p.Name, p.Node))
 			default:
-				problems = append(problems, fmt.Sprintf("pod %s ran on %s, and the case wants it on %s", p.Name, p.OS, role.OS))
+				problems = append(problems, fmt.Sprintf("pod %s ran on %s, and the case wants it on %s", p.Name, systemName(p.OS), systemName(role.OS)))
 			}
 		}
 		for _, os := range role.Systems() {
 			if seen[os] == 0 {
-				problems = append(problems, fmt.Sprintf("no pod %q was observed on %s", role.Pods, os))
+				problems = append(problems, fmt.Sprintf("no pod %q was observed on %s", role.Pods, systemName(os)))
 			}
 		}
 		if len(role.Systems()) == 0 && len(seen) == 0 {
@@ -91,7 +116,7 @@ func misplaced(placement []specs.Placement, pods []result.Pod) []string {
 }
 
 // foreignImages lists the images of pods on Windows that neither the standard
-// nor the case allows.
+// nor the case allows. A node of unknown system may be a Windows node.
 func foreignImages(c *result.PlannedCase, pods []result.Pod) []string {
 	allowed := slices.Clone(standardImages)
 	for _, e := range c.Images {
@@ -99,7 +124,7 @@ func foreignImages(c *result.PlannedCase, pods []result.Pod) []string {
 	}
 	foreign := map[string]bool{}
 	for _, p := range pods {
-		if p.OS != specs.Windows {
+		if p.Node == "" || p.OS == specs.Linux {
 			continue
 		}
 		for _, image := range p.Images {

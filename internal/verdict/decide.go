@@ -44,11 +44,13 @@ func Decide(c *result.PlannedCase, m *result.Manifest) (Outcome, string) {
 	return "", ""
 }
 
+const declaredAirGapped = "declared: the cluster is air-gapped (--air-gapped)"
+
 // absent says why the cluster does not have a feature of which the standard
 // only speaks where it exists; "" where that is not known.
 func absent(feature string, m *result.Manifest) string {
 	if feature == "internet" && m.Declared.AirGapped {
-		return "declared: the cluster is air-gapped (--air-gapped)"
+		return declaredAirGapped
 	}
 	if slices.Contains(m.Declared.Without, feature) {
 		return fmt.Sprintf("declared: the cluster is without %s (--without %s)", feature, feature)
@@ -56,7 +58,7 @@ func absent(feature string, m *result.Manifest) string {
 	facts := &m.Cluster
 	switch feature {
 	case "dual-stack":
-		single := func(n *result.Node) bool { return len(n.PodCIDRs) == 1 }
+		single := func(n *result.Node) bool { return len(n.PodCIDRs) == 1 && n.PodCIDRs[0] != "" }
 		if len(facts.Nodes) > 0 && facts.Count(single) == len(facts.Nodes) {
 			return "every node has a single pod CIDR: the cluster is not dual-stack"
 		}
@@ -81,6 +83,9 @@ func absent(feature string, m *result.Manifest) string {
 func lacking(means string, m *result.Manifest) string {
 	if slices.Contains(m.Declared.Without, means) {
 		return fmt.Sprintf("declared: the cluster is without %s (--without %s)", means, means)
+	}
+	if means == "internet" && m.Declared.AirGapped {
+		return declaredAirGapped
 	}
 	count := func(os specs.OS, worker bool) int {
 		return m.Cluster.Count(func(n *result.Node) bool {
@@ -129,7 +134,10 @@ func nowhereToRun(c *result.PlannedCase, m *result.Manifest) string {
 		on := func(n *result.Node) bool { return os == specs.AnyOS || n.OS == os }
 		nodes := m.Cluster.Count(on)
 		simulated := m.Cluster.Count(func(n *result.Node) bool { return on(n) && n.Simulated })
-		system := map[specs.OS]string{specs.Windows: "Windows ", specs.Linux: "Linux "}[os]
+		system := ""
+		if os != specs.AnyOS {
+			system = systemName(os) + " "
+		}
 		switch {
 		case nodes == 0:
 			return fmt.Sprintf("the cluster has no %snode, and the case needs containers that run", system)

@@ -3,7 +3,6 @@ package verdict
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/windows-op-readiness/windows-op-readiness/internal/result"
 	"github.com/windows-op-readiness/windows-op-readiness/specs"
@@ -73,6 +72,20 @@ type CaseResult struct {
 	Images []string `json:"images,omitempty"`
 }
 
+// Blocks says in a few words how the case keeps its scope from being ready;
+// "" where it does not.
+func (c *CaseResult) Blocks() string {
+	switch {
+	case !c.Case.Gates(), c.Case.Check == CheckLinuxConformance && c.Outcome == NotTested:
+		return ""
+	case c.Outcome == Failed:
+		return c.Case.ID + " failed"
+	case c.Outcome == Unproven, c.Outcome == Error, c.Outcome == NotTested:
+		return fmt.Sprintf("%s is %s", c.Case.ID, c.Outcome)
+	}
+	return ""
+}
+
 // TestResult is how one test of a case ended.
 type TestResult struct {
 	Test     *result.PlannedTest `json:"test"`
@@ -94,7 +107,8 @@ func Judge(run *result.Run) *Judgement {
 			out.Cases = append(out.Cases, j.judge(c))
 		}
 	}
-	tested := categories(run.Plan, out.Cases)
+	standard := out.Scope.standard(run.Plan)
+	tested := categories(standard, out.Cases)
 	var rules []CaseResult
 	for i := range run.Plan.Cases {
 		c := &run.Plan.Cases[i]
@@ -103,7 +117,7 @@ func Judge(run *result.Run) *Judgement {
 		}
 	}
 	out.Cases = append(rules, out.Cases...)
-	out.Categories = categories(run.Plan, out.Cases)
+	out.Categories = categories(standard, out.Cases)
 	out.Outcomes = map[Outcome]int{}
 	for _, c := range out.Cases {
 		out.Outcomes[c.Outcome]++
@@ -112,7 +126,9 @@ func Judge(run *result.Run) *Judgement {
 		out.Counts.Proven += c.Counts.Proven
 		out.Counts.Parts += c.Counts.Parts
 	}
-	out.Counts.Total = out.Scope.total(run.Plan)
+	for _, n := range standard {
+		out.Counts.Total += n
+	}
 	out.conclude(run)
 	return out
 }
@@ -179,23 +195,26 @@ func (j *judge) test(id string) TestResult {
 		}
 		return out
 	}
-	// The newest attempt counts; what came before it says whether it is flaky.
+	// The newest attempt counts. A failure before it makes a pass flaky, and is
+	// not undone by an attempt that did not come to an answer.
 	last := out.Attempts[len(out.Attempts)-1]
-	out.Reason = last.Message
-	switch last.State {
-	case result.TestPassed:
-		out.Outcome, out.Reason = Passed, ""
-		for _, earlier := range out.Attempts[:len(out.Attempts)-1] {
-			if earlier.State == result.TestFailed {
-				out.Outcome, out.Reason = Flaky, fmt.Sprintf("passed in attempt %d, after: %s", last.Attempt, earlier.Message)
-			}
+	failed := last
+	for _, a := range out.Attempts {
+		if a.State == result.TestFailed {
+			failed = a
 		}
-	case result.TestFailed:
-		out.Outcome = Failed
-	case result.TestSkipped:
+	}
+	switch {
+	case last.State == result.TestPassed && failed.State == result.TestFailed:
+		out.Outcome, out.Reason = Flaky, fmt.Sprintf("passed in attempt %d, after: %s", last.Attempt, failed.Message)
+	case last.State == result.TestPassed:
+		out.Outcome = Passed
+	case failed.State == result.TestFailed:
+		out.Outcome, out.Reason = Failed, failed.Message
+	case last.State == result.TestSkipped:
 		out.Outcome, out.Reason = NotTested, "the test skipped itself: "+last.Message
 	default:
-		out.Outcome = Error
+		out.Outcome, out.Reason = Error, last.Message
 	}
 	return out
 }
@@ -213,15 +232,13 @@ func (j *Judgement) conclude(run *result.Run) {
 			j.Beside = append(j.Beside, "Linux conformance was not tested: bring its JUnit with --conformance-junit")
 			continue
 		}
-		switch c.Outcome {
-		case Passed, Flaky:
-			if c.Case.Kind == specs.Requirement {
-				good++
-			}
-		case Failed:
-			failed = append(failed, c.Case.ID+" failed")
-		case Unproven, Error, NotTested:
-			open = append(open, fmt.Sprintf("%s is %s", c.Case.ID, c.Outcome))
+		switch {
+		case c.Outcome.Good() && c.Case.Kind == specs.Requirement:
+			good++
+		case c.Outcome == Failed:
+			failed = append(failed, c.Blocks())
+		case c.Blocks() != "":
+			open = append(open, c.Blocks())
 		}
 	}
 	for _, s := range j.Suites {
@@ -238,7 +255,9 @@ func (j *Judgement) conclude(run *result.Run) {
 		open = append(open, "no requirement in scope was tested and passed")
 	}
 	for _, c := range j.Categories {
-		if strings.HasPrefix(string(c.Category), "Core.") && c.Verdict == NotAsked {
+		// A shard, or a few cases, need not touch what has a test.
+		whole := j.Scope.Kind == ScopeCluster || j.Scope.Kind == ScopeCategories
+		if whole && c.Category.Core() && c.Verdict == NotAsked {
 			open = append(open, fmt.Sprintf("nothing of %s was tested, and every cluster must have it", c.Category))
 		}
 	}
@@ -253,8 +272,9 @@ func (j *Judgement) conclude(run *result.Run) {
 	}
 }
 
-// categories sums the cases up by category, in the order of the plan.
-func categories(plan *result.Plan, cases []CaseResult) []CategoryResult {
+// categories sums the cases up by category, in the order of the plan. standard
+// is how many requirements each category has.
+func categories(standard map[specs.Category]int, cases []CaseResult) []CategoryResult {
 	var out []CategoryResult
 	for i := range cases {
 		c := &cases[i]
@@ -264,7 +284,7 @@ func categories(plan *result.Plan, cases []CaseResult) []CategoryResult {
 			out = append(out, CategoryResult{
 				Category: c.Case.Category,
 				Outcomes: map[Outcome]int{},
-				Counts:   Counts{Total: plan.Standard[c.Case.Category]},
+				Counts:   Counts{Total: standard[c.Case.Category]},
 			})
 		}
 		r := &out[k]

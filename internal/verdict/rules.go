@@ -28,9 +28,13 @@ var windowsBuilds = map[string]string{
 	"10.0.26100": "2025",
 }
 
-// sumsUp reports whether a check speaks about the results of categories.
+// sumsUp reports whether a check speaks about the results of other cases.
 func sumsUp(check string) bool {
-	return check == CheckCoreConformance || check == CheckFeatureConformance
+	switch check {
+	case CheckCoreConformance, CheckFeatureConformance, CheckTestImages, CheckCoreImages:
+		return true
+	}
+	return false
 }
 
 // rule judges a rule from facts, evidence and the results of the other cases.
@@ -40,17 +44,17 @@ func (j *judge) rule(c *result.PlannedCase, cases []CaseResult, tested []Categor
 	case CheckLinuxConformance:
 		out.Outcome, out.Reason = j.imported(c)
 	case CheckCoreConformance:
-		out.Outcome, out.Reason = sumUp(tested, "Core.")
+		out.Outcome, out.Reason = sumUp(tested, specs.Category.Core)
 	case CheckFeatureConformance:
-		out.Outcome, out.Reason = sumUp(tested, "Extend.")
+		out.Outcome, out.Reason = sumUp(tested, func(c specs.Category) bool { return !c.Core() })
 	case CheckNodeCount:
 		out.Outcome, out.Reason = nodeCount(&j.run.Manifest.Cluster)
 	case CheckWindowsVersion:
 		out.Outcome, out.Reason = windowsVersion(&j.run.Manifest.Cluster)
 	case CheckTestImages:
-		out.Outcome, out.Reason = images(cases, "")
+		out.Outcome, out.Reason = images(cases, func(specs.Category) bool { return true })
 	case CheckCoreImages:
-		out.Outcome, out.Reason = images(cases, "Core.")
+		out.Outcome, out.Reason = images(cases, specs.Category.Core)
 	default:
 		out.Outcome, out.Reason = NotImplemented, c.Missing
 	}
@@ -71,19 +75,21 @@ func (j *judge) imported(c *result.PlannedCase) (Outcome, string) {
 	return Error, fmt.Sprintf("the results folder has an outcome %q for it", d.Outcome)
 }
 
-func sumUp(categories []CategoryResult, prefix string) (Outcome, string) {
+// sumUp sums the gating categories up for which of holds. A Core category in
+// which nothing was tested is as open as one that is inconclusive.
+func sumUp(categories []CategoryResult, of func(specs.Category) bool) (Outcome, string) {
 	var failed, open []string
 	ready := 0
 	for _, c := range categories {
-		if !c.Gates || !strings.HasPrefix(string(c.Category), prefix) {
+		if !c.Gates || !of(c.Category) {
 			continue
 		}
-		switch c.Verdict {
-		case Ready:
+		switch {
+		case c.Verdict == Ready:
 			ready++
-		case NotReady:
+		case c.Verdict == NotReady:
 			failed = append(failed, string(c.Category))
-		case Inconclusive:
+		case c.Verdict == Inconclusive, c.Category.Core():
 			open = append(open, string(c.Category))
 		}
 	}
@@ -93,7 +99,7 @@ func sumUp(categories []CategoryResult, prefix string) (Outcome, string) {
 	case len(open) > 0:
 		return NotTested, "inconclusive: " + strings.Join(open, ", ")
 	case ready == 0:
-		return NotApplicable, fmt.Sprintf("no category of %s* is asked of this cluster", prefix)
+		return NotApplicable, "nothing of these categories is asked of this cluster"
 	}
 	return Passed, ""
 }
@@ -106,7 +112,7 @@ func nodeCount(f *result.Facts) (Outcome, string) {
 		all := f.Count(func(n *result.Node) bool { return n.OS == os && n.Schedulable() })
 		simulated := f.Count(func(n *result.Node) bool { return n.OS == os && n.Schedulable() && n.Simulated })
 		if all-simulated < want {
-			missing = append(missing, fmt.Sprintf("%d schedulable %s nodes (%d simulated)", all, os, simulated))
+			missing = append(missing, fmt.Sprintf("%d schedulable %s nodes (%d simulated)", all, systemName(os), simulated))
 		}
 		enough = enough && all >= want
 	}
@@ -150,13 +156,13 @@ func windowsVersion(f *result.Facts) (Outcome, string) {
 }
 
 // images checks that every Windows pod that was observed used an image that
-// the standard allows, in the categories with the prefix.
-func images(cases []CaseResult, prefix string) (Outcome, string) {
+// the standard allows, in the gating categories for which of holds.
+func images(cases []CaseResult, of func(specs.Category) bool) (Outcome, string) {
 	var breaches []string
 	observed, good := 0, 0
 	for i := range cases {
 		c := &cases[i]
-		if c.Case.Kind != specs.Requirement || !strings.HasPrefix(string(c.Case.Category), prefix) {
+		if c.Case.Kind != specs.Requirement || !c.Case.Gates() || !of(c.Case.Category) {
 			continue
 		}
 		if len(c.Images) > 0 && c.Case.Proof == specs.ProofFull {

@@ -2,6 +2,7 @@ package verdict
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/windows-op-readiness/windows-op-readiness/internal/result"
@@ -31,14 +32,23 @@ type Scope struct {
 }
 
 // ScopeOf returns the scope of a run: its shard's cases where it is one of
-// several, otherwise what its plan selected.
+// several, otherwise what its plan selected. A plan of spec files that lack a
+// Core category says nothing of the cluster as a whole.
 func ScopeOf(run *result.Run) Scope {
 	sel := &run.Plan.Selection
 	switch {
 	case run.Plan.Shards > 1:
 		return Scope{Kind: ScopeShard, Shard: run.Manifest.Shard, Shards: run.Plan.Shards}
-	case sel.Whole():
+	case sel.Whole() && hasCore(run.Plan):
 		return Scope{Kind: ScopeCluster}
+	case sel.Whole():
+		s := Scope{Kind: ScopeCategories}
+		for i := range run.Plan.Cases {
+			if c := run.Plan.Cases[i].Category; !slices.Contains(s.Categories, c) {
+				s.Categories = append(s.Categories, c)
+			}
+		}
+		return s
 	case len(sel.Cases)+len(sel.Labels)+len(sel.Capabilities) == 0:
 		return Scope{Kind: ScopeCategories, Categories: sel.Categories}
 	}
@@ -47,6 +57,18 @@ func ScopeOf(run *result.Run) Scope {
 		s.Cases = append(s.Cases, run.Plan.Cases[i].ID)
 	}
 	return s
+}
+
+// hasCore reports whether the plan has a requirement of every Core category.
+func hasCore(plan *result.Plan) bool {
+	for _, category := range specs.Categories() {
+		if category.Core() && !slices.ContainsFunc(plan.Cases, func(c result.PlannedCase) bool {
+			return c.Kind == specs.Requirement && c.Category == category
+		}) {
+			return false
+		}
+	}
+	return true
 }
 
 // String names the scope for people.
@@ -79,24 +101,23 @@ func (s *Scope) holds(c *result.PlannedCase) bool {
 	return s.Kind == ScopeCluster || !sumsUp(c.Check)
 }
 
-// total returns how many requirements the standard has in the scope.
-func (s *Scope) total(plan *result.Plan) int {
-	total := 0
+// standard counts the requirements in the scope by category: those of the
+// standard where the scope is made of whole categories, tested or not.
+func (s *Scope) standard(plan *result.Plan) map[specs.Category]int {
+	counts := map[specs.Category]int{}
 	switch s.Kind {
 	case ScopeCluster:
-		for _, n := range plan.Standard {
-			total += n
-		}
+		return plan.Standard
 	case ScopeCategories:
 		for _, c := range s.Categories {
-			total += plan.Standard[c]
+			counts[c] = plan.Standard[c]
 		}
 	default:
 		for i := range plan.Cases {
 			if c := &plan.Cases[i]; c.Kind == specs.Requirement && s.holds(c) {
-				total++
+				counts[c.Category]++
 			}
 		}
 	}
-	return total
+	return counts
 }
