@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"unicode/utf8"
 
@@ -47,9 +48,13 @@ type Folder struct {
 // CheckNew returns an error when dir already holds a run. A folder with other
 // files in it is fine.
 func CheckNew(dir string) error {
+	mend := "name another --report-dir"
 	for _, name := range []string{ManifestFile, PlanFile, EventsFile} {
 		if _, err := os.Lstat(filepath.Join(dir, name)); err == nil {
-			return fmt.Errorf("report folder %s already holds a run (%s exists): name another --report-dir, or go on with that run: op-readiness run --resume %s", dir, name, dir)
+			if name == ManifestFile {
+				mend += ", or go on with that run: op-readiness run --resume " + dir
+			}
+			return fmt.Errorf("report folder %s already holds a run (%s exists): %s", dir, name, mend)
 		} else if !errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("report folder: %w", err)
 		}
@@ -80,7 +85,8 @@ func Create(dir string, plan *Plan, manifest *Manifest) (*Folder, error) {
 }
 
 // Reopen opens a results folder that [Create] made, to go on with its run. A
-// last event that was cut off in the middle is removed.
+// last event that was cut off in the middle is removed, and so are files that
+// were being written.
 func Reopen(dir string) (*Folder, error) {
 	if _, err := os.Stat(filepath.Join(dir, ManifestFile)); err != nil {
 		return nil, fmt.Errorf("%s holds no run to resume: %w", dir, err)
@@ -89,7 +95,11 @@ func Reopen(dir string) (*Folder, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := dropCutLine(filepath.Join(dir, EventsFile)); err != nil {
+	if err := dropCutLine(f.Path(EventsFile)); err != nil {
+		f.Close()
+		return nil, err
+	}
+	if err := f.dropTemporary(); err != nil {
 		f.Close()
 		return nil, err
 	}
@@ -109,10 +119,44 @@ func open(dir string) (*Folder, error) {
 	if err != nil {
 		return nil, fmt.Errorf("report folder %s is not writable: %w", dir, err)
 	}
+	if ok && !sameFile(lock) {
+		// Who had the folder let go of it, and removed the file, between our
+		// opening the file and locking it: others would lock another file.
+		err := lock.Unlock()
+		return nil, errors.Join(fmt.Errorf("report folder %s: %w: try again", dir, ErrInUse), err)
+	}
 	if !ok {
 		return nil, fmt.Errorf("report folder %s: %w: wait for it, or name another --report-dir", dir, ErrInUse)
 	}
 	return &Folder{dir: abs, lock: lock}, nil
+}
+
+// sameFile reports whether the file that is locked is still the one at its path.
+func sameFile(lock *flock.Flock) bool {
+	locked, err := lock.Stat()
+	if err != nil {
+		return false
+	}
+	there, err := os.Stat(lock.Path())
+	return err == nil && os.SameFile(locked, there)
+}
+
+// tempPrefix begins the names of files that are being written.
+const tempPrefix = ".tmp-"
+
+func (f *Folder) dropTemporary() error {
+	entries, err := os.ReadDir(f.dir)
+	if err != nil {
+		return fmt.Errorf("report folder: %w", err)
+	}
+	for _, e := range entries {
+		if strings.HasPrefix(e.Name(), tempPrefix) {
+			if err := os.Remove(f.Path(e.Name())); err != nil {
+				return fmt.Errorf("report folder: %w", err)
+			}
+		}
+	}
+	return nil
 }
 
 func (f *Folder) openEvents() error {
@@ -171,13 +215,12 @@ func (f *Folder) Append(events ...Event) error {
 	enc := json.NewEncoder(&lines)
 	enc.SetEscapeHTML(false)
 	for _, e := range events {
-		if e.Test != nil && len(e.Test.Message) > MaxMessage {
-			test := *e.Test
-			test.Message = Cut(test.Message, MaxMessage)
-			e.Test = &test
-		}
-		if err := enc.Encode(e); err != nil {
+		begin := lines.Len()
+		if err := enc.Encode(shortened(e)); err != nil {
 			return fmt.Errorf("encoding an event: %w", err)
+		}
+		if size := lines.Len() - begin; size > maxEventLine {
+			return fmt.Errorf("encoding an event: %s of %d bytes, and readers take %d", e.Type, size, maxEventLine)
 		}
 	}
 	f.mu.Lock()
@@ -189,6 +232,21 @@ func (f *Folder) Append(events ...Event) error {
 		f.failed = fmt.Errorf("writing results: %w", err)
 	}
 	return f.failed
+}
+
+// shortened returns the event with its messages cut to [MaxMessage].
+func shortened(e Event) Event {
+	if e.Test != nil {
+		test := *e.Test
+		test.Message, test.Unobserved = Cut(test.Message, MaxMessage), Cut(test.Unobserved, MaxMessage)
+		e.Test = &test
+	}
+	if e.Suite != nil {
+		suite := *e.Suite
+		suite.Message = Cut(suite.Message, MaxMessage)
+		e.Suite = &suite
+	}
+	return e
 }
 
 // WriteJSON writes v as an indented JSON file, in one step: a reader sees the
@@ -203,7 +261,7 @@ func (f *Folder) WriteJSON(name string, v any) error {
 
 // WriteFile writes a file in one step, as [Folder.WriteJSON] does.
 func (f *Folder) WriteFile(name string, data []byte) error {
-	temp, err := os.CreateTemp(f.dir, ".tmp-*")
+	temp, err := os.CreateTemp(f.dir, tempPrefix+"*")
 	if err != nil {
 		return fmt.Errorf("writing %s: %w", name, err)
 	}

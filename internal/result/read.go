@@ -14,10 +14,14 @@ import (
 // Limits of what [Read] accepts: far above what a run writes, and low enough
 // that a hostile folder cannot exhaust memory.
 const (
-	maxJSONFile  = 64 << 20
-	maxEventLine = 1 << 20
-	maxEvents    = 2_000_000
-	maxProblems  = 100
+	maxJSONFile   = 64 << 20
+	maxEventsFile = 256 << 20
+	maxEventLine  = 1 << 20
+	maxEvents     = 500_000
+	maxAttempts   = 100 // of one test
+	maxProblems   = 100
+	// maxSeconds is far more than a test may take, and little enough for sums.
+	maxSeconds = 30 * 24 * 60 * 60
 )
 
 // Run is what a results folder tells.
@@ -133,17 +137,26 @@ func (r *Run) readEvents(path string) error {
 		known[r.Plan.Tests[i].ID] = true
 	}
 	batches := map[string]int{}
-	lines := bufio.NewReaderSize(file, maxEventLine)
+	rest := &io.LimitedReader{R: file, N: maxEventsFile + 1}
+	lines := bufio.NewReaderSize(rest, maxEventLine)
 	for n := 1; ; n++ {
 		line, err := lines.ReadSlice('\n')
+		tooLong := false
+		for errors.Is(err, bufio.ErrBufferFull) {
+			tooLong = true
+			line, err = lines.ReadSlice('\n')
+		}
 		switch {
-		case err == io.EOF && len(line) == 0:
+		case rest.N == 0:
+			return fmt.Errorf("%s is over %d MiB", path, maxEventsFile>>20)
+		case err == io.EOF && len(line) == 0 && !tooLong:
 			return nil
 		case err == io.EOF:
 			r.problemf("%s: line %d was cut off: the run was killed while it wrote it", EventsFile, n)
 			return nil
-		case errors.Is(err, bufio.ErrBufferFull):
-			return fmt.Errorf("%s: line %d is over %d bytes", path, n, maxEventLine)
+		case err == nil && tooLong:
+			r.problemf("%s: line %d is over %d bytes", EventsFile, n, maxEventLine)
+			continue
 		case err != nil:
 			return fmt.Errorf("%s: line %d: %w", path, n, err)
 		case n > maxEvents:
@@ -201,6 +214,14 @@ func (r *Run) take(e *Event, line int, known map[string]bool, batches map[string
 		case TestPassed, TestFailed, TestSkipped, TestError:
 		default:
 			r.problemf("%s: line %d: unknown state %q", EventsFile, line, Cut(string(e.Test.State), 100))
+			return
+		}
+		switch {
+		case e.Test.Seconds < 0, e.Test.Seconds > maxSeconds:
+			r.problemf("%s: line %d: test %s took %g seconds", EventsFile, line, e.Test.ID, e.Test.Seconds)
+			e.Test.Seconds = 0
+		case len(r.Attempts[e.Test.ID]) == maxAttempts:
+			r.problemf("%s: line %d: test %s has over %d attempts", EventsFile, line, e.Test.ID, maxAttempts)
 			return
 		}
 		for _, earlier := range r.Attempts[e.Test.ID] {
