@@ -37,6 +37,7 @@ func Make(req Request) (*result.Plan, error) {
 	if req.Shards < 1 {
 		return nil, fmt.Errorf("a plan has at least 1 shard, not %d", req.Shards)
 	}
+	req.Selection = inOrder(req.Selection)
 	cases, err := selectCases(req.Cases, &req.Selection)
 	if err != nil {
 		return nil, err
@@ -84,6 +85,9 @@ func resolve(p *result.Plan, cases []specs.Case, req *Request) error {
 				errs = append(errs, err)
 			}
 			listed = append(listed, found...)
+		}
+		if planned.Excluded != "" {
+			listed = nil // they would be planned, and expected, for nothing
 		}
 		for _, l := range listed {
 			conditions := result.ConditionsOf(c.Conditions)
@@ -180,6 +184,7 @@ func order(p *result.Plan) {
 			cmp.Compare(phaseRank(a.Phase), phaseRank(b.Phase)),
 			cmp.Compare(a.Conditions.String(), b.Conditions.String()),
 			cmp.Compare(a.Name, b.Name),
+			cmp.Compare(a.ID, b.ID),
 		)
 	})
 }

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -10,6 +11,21 @@ import (
 	"github.com/windows-op-readiness/windows-op-readiness/internal/result"
 	"github.com/windows-op-readiness/windows-op-readiness/specs"
 )
+
+// inOrder returns the selection with each name once, and in an order that does
+// not depend on how it was asked for.
+func inOrder(sel result.Selection) result.Selection {
+	rank := func(c specs.Category) int { return slices.Index(specs.Categories(), c) }
+	sel.Categories = slices.Clone(sel.Categories)
+	slices.SortFunc(sel.Categories, func(a, b specs.Category) int {
+		return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(a, b))
+	})
+	sel.Categories = slices.Compact(sel.Categories)
+	for _, names := range []*[]string{&sel.Cases, &sel.Labels, &sel.Capabilities} {
+		*names = slices.Compact(slices.Sorted(slices.Values(*names)))
+	}
+	return sel
+}
 
 // selectCases returns the cases that the selection names, in their order.
 // What is named twice over, such as a category and a label, must both hold;
@@ -81,10 +97,16 @@ func unknown(what, name string, known map[string]bool) error {
 		return nil
 	}
 	names := slices.Sorted(maps.Keys(known))
-	const few = 20
-	mend := fmt.Sprintf("did you mean %s?", specs.Nearest(name, names))
-	if len(names) <= few {
-		mend += " Known: " + strings.Join(names, ", ")
+	if len(names) == 0 {
+		return fmt.Errorf("unknown %s %q: these specs have none", what, name)
+	}
+	const few = 30
+	mend := "known are " + strings.Join(names, ", ")
+	if len(names) > few {
+		mend = fmt.Sprintf("'op-readiness specs list' names all %d", len(names))
+	}
+	if near := specs.Nearest(name, names); near != "" {
+		mend = fmt.Sprintf("did you mean %s? %s%s", near, strings.ToUpper(mend[:1]), mend[1:])
 	}
 	return fmt.Errorf("unknown %s %q: %s", what, name, mend)
 }
