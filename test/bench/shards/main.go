@@ -1,0 +1,221 @@
+// Command shards measures how evenly package plan cuts the standard into
+// shards: the longest shard against the shortest that the longest can be.
+//
+// Usage, from the root of the repository:
+//
+//	go run ./test/bench/shards
+//
+// It plans the embedded standard with the durations that its cases expect,
+// without and with the additional tests, for 2 to 16 shards. What must stay
+// together is found here from the plan, and not taken from package plan. The
+// optimum is exact where branch and bound finds it within its budget of steps;
+// where it does not, a proven lower bound stands for it and is marked as such.
+// It exits with 1 when the target is missed, 2 when it could not measure.
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"text/tabwriter"
+	"time"
+
+	"github.com/windows-op-readiness/windows-op-readiness/internal/e2e"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/plan"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/result"
+	"github.com/windows-op-readiness/windows-op-readiness/specs"
+)
+
+const (
+	version = "v1.36.3"
+	// wantExcess is how much longer than the optimum the longest shard may be.
+	wantExcess = 0.10
+	// budget is how many steps branch and bound may take for one row; it takes
+	// about a second to use it up.
+	budget = 5_000_000
+
+	fewest, most = 2, 16
+)
+
+var errMissed = errors.New("a target is missed")
+
+func main() {
+	switch err := run(os.Stdout); {
+	case errors.Is(err, errMissed):
+		os.Exit(1)
+	case err != nil:
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(2)
+	}
+}
+
+func run(w io.Writer) error {
+	missed := false
+	for _, additional := range []bool{false, true} {
+		worst, err := table(w, additional)
+		if err != nil {
+			return err
+		}
+		word := "PASS"
+		if worst > wantExcess {
+			word, missed = "FAIL", true
+		}
+		fmt.Fprintf(w, "%s: the longest shard is at most %.1f%% above the optimum, and may be %.0f%%\n\n", word, 100*worst, 100*wantExcess)
+	}
+	if missed {
+		return errMissed
+	}
+	return nil
+}
+
+// table prints a row for each number of shards, and returns the worst excess.
+func table(w io.Writer, additional bool) (float64, error) {
+	what := "the standard"
+	if additional {
+		what += " and the additional tests"
+	}
+	worst := 0.0
+	out := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
+	for shards := fewest; shards <= most; shards++ {
+		p, err := makePlan(shards, additional)
+		if err != nil {
+			return 0, err
+		}
+		jobs := groups(p)
+		if shards == fewest {
+			fmt.Fprintf(w, "Shards of %s, Kubernetes %s: %d tests in %d groups that stay together, %v\n", what, version, len(p.Tests), len(jobs), sum(jobs).Round(time.Second))
+			fmt.Fprintln(out, "shards\tlongest\toptimum\t\texcess\t")
+		}
+		longest := slices.Max(plan.Loads(p))
+		best, exact := optimum(jobs, shards)
+		excess := float64(longest)/float64(best) - 1
+		worst = max(worst, excess)
+		kind := "exact"
+		if !exact {
+			kind = "lower bound"
+		}
+		fmt.Fprintf(out, "%d\t%v\t%v\t%s\t%.1f%%\t\n", shards, longest.Round(time.Second), best.Round(time.Second), kind, 100*excess)
+	}
+	return worst, out.Flush()
+}
+
+func makePlan(shards int, additional bool) (*result.Plan, error) {
+	set, err := specs.Embedded()
+	if err != nil {
+		return nil, err
+	}
+	cases, err := set.For(version)
+	if err != nil {
+		return nil, err
+	}
+	tests, err := specs.Catalogue(version)
+	if err != nil {
+		return nil, err
+	}
+	return plan.Make(plan.Request{
+		Cases: cases, Tests: tests, Provider: e2e.DefaultProvider,
+		Selection: result.Selection{Additional: additional}, Shards: shards,
+	})
+}
+
+// groups returns how long each set of cases takes that tests link, the longest
+// first.
+func groups(p *result.Plan) []time.Duration {
+	// Every case starts in a group of its own; a test puts all of its cases into
+	// the group of its first.
+	group := map[string]string{}
+	for i := range p.Cases {
+		group[p.Cases[i].ID] = p.Cases[i].ID
+	}
+	for i := range p.Tests {
+		ids := p.Tests[i].Cases
+		for _, id := range ids[1:] {
+			from, to := group[id], group[ids[0]]
+			for other := range group {
+				if group[other] == from {
+					group[other] = to
+				}
+			}
+		}
+	}
+	durations := map[string]time.Duration{}
+	for i := range p.Tests {
+		durations[group[p.Tests[i].Cases[0]]] += p.Tests[i].Duration
+	}
+	var jobs []time.Duration
+	for _, d := range durations {
+		jobs = append(jobs, d)
+	}
+	slices.Sort(jobs)
+	slices.Reverse(jobs)
+	return jobs
+}
+
+func sum(jobs []time.Duration) time.Duration {
+	var total time.Duration
+	for _, d := range jobs {
+		total += d
+	}
+	return total
+}
+
+// lowerBound is what the longest of n shards takes at least: its share, the
+// longest job, and the shortest two of the n+1 longest, which must meet.
+func lowerBound(jobs []time.Duration, n int) time.Duration {
+	bound := max(jobs[0], (sum(jobs)+time.Duration(n)-1)/time.Duration(n))
+	if len(jobs) > n {
+		bound = max(bound, jobs[n-1]+jobs[n])
+	}
+	return bound
+}
+
+// optimum returns the shortest that the longest of n shards can be. Without
+// exact it is a lower bound of that.
+func optimum(jobs []time.Duration, n int) (best time.Duration, exact bool) {
+	s := search{jobs: jobs, loads: make([]time.Duration, n), bound: lowerBound(jobs, n), best: sum(jobs) + 1, steps: budget}
+	s.place(0)
+	if s.steps <= 0 && s.best > s.bound {
+		return s.bound, false
+	}
+	return s.best, true
+}
+
+// search is branch and bound over all ways to give jobs to shards.
+type search struct {
+	jobs  []time.Duration
+	loads []time.Duration
+	bound time.Duration // no answer is below it
+	best  time.Duration
+	steps int
+}
+
+// place tries every shard for the job, the least loaded first, and then the
+// jobs after it.
+func (s *search) place(job int) {
+	if s.steps--; s.steps <= 0 || s.best <= s.bound {
+		return
+	}
+	if job == len(s.jobs) {
+		s.best = min(s.best, slices.Max(s.loads))
+		return
+	}
+	order := make([]int, len(s.loads))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return int(s.loads[a] - s.loads[b]) })
+	for i, k := range order {
+		// Shards with the same load are the same.
+		if i > 0 && s.loads[k] == s.loads[order[i-1]] {
+			continue
+		}
+		if s.loads[k]+s.jobs[job] >= s.best {
+			break
+		}
+		s.loads[k] += s.jobs[job]
+		s.place(job + 1)
+		s.loads[k] -= s.jobs[job]
+	}
+}
