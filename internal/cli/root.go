@@ -10,6 +10,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/spf13/cobra"
 
@@ -81,6 +82,9 @@ func Main(ctx context.Context, args []string, s Surroundings) int {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	s.stop = make(chan struct{})
+	if _, ok := s.Stderr.(*os.File); !ok {
+		s.Stderr = &shared{w: s.Stderr}
+	}
 	go s.listen(ctx, cancel)
 	root := newRootCommand(&s)
 	root.SetArgs(args)
@@ -103,6 +107,18 @@ func Main(ctx context.Context, args []string, s Surroundings) int {
 		fmt.Fprintf(s.Stderr, "op-readiness: %v\n", err)
 	}
 	return exit.code
+}
+
+// shared lets several goroutines write to one writer, as they may to a file.
+type shared struct {
+	mu sync.Mutex
+	w  io.Writer
+}
+
+func (s *shared) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.w.Write(p)
 }
 
 // listen turns the first signal into stop, and the second into the end of ctx.

@@ -87,6 +87,12 @@ func (s *scene) serve(w http.ResponseWriter, r *http.Request) {
 		s.selectors = append(s.selectors, r.URL.Query().Get("labelSelector"))
 	}
 	s.mu.Unlock()
+	if r.URL.Query().Get("watch") != "" {
+		w.Header().Set("Content-Type", "application/json")
+		w.(http.Flusher).Flush()
+		<-r.Context().Done() // nothing ever changes
+		return
+	}
 	var nodes []any
 	for i, system := range []string{"linux", "linux", "windows", "windows"} {
 		nodes = append(nodes, map[string]any{
@@ -101,6 +107,7 @@ func (s *scene) serve(w http.ResponseWriter, r *http.Request) {
 		"/version":           map[string]string{"gitVersion": "v1.36.3"},
 		"/api/v1/nodes":      map[string]any{"kind": "NodeList", "apiVersion": "v1", "items": nodes},
 		"/api/v1/namespaces": map[string]any{"kind": "NamespaceList", "apiVersion": "v1", "items": []any{}},
+		"/api/v1/pods":       map[string]any{"kind": "PodList", "apiVersion": "v1", "metadata": map[string]string{"resourceVersion": "1"}, "items": []any{}},
 		"/api":               map[string]any{"kind": "APIVersions", "versions": []string{"v1"}},
 		"/apis":              map[string]any{"kind": "APIGroupList", "apiVersion": "v1", "groups": []any{}},
 	}

@@ -171,6 +171,11 @@ func Main() {
 	f := Folder(filepath.Dir(os.Args[0]))
 	// The test binary of package e2e has this name, too.
 	if _, err := os.Stat(f.path("script.json")); err != nil || filepath.Base(os.Args[0]) != "e2e.test" {
+		if os.Getenv("GORACE") == "" {
+			// With the race detector every process would sleep for a second
+			// before it ends.
+			_ = os.Setenv("GORACE", "atexit_sleep_ms=0")
+		}
 		return
 	}
 	code, err := play(f, os.Args[1:])
