@@ -53,6 +53,7 @@ type runOptions struct {
 	DNSDomain            string
 	DockerConfig         string
 	RepoList             string
+	E2EArgs              []string
 	ConformanceJUnit     []string
 	Steer                string
 	LogFormat            string
@@ -126,6 +127,7 @@ func (o *runOptions) addFlags(cmd *cobra.Command) {
 	f.StringVar(&o.DNSDomain, "dns-domain", "", "DNS domain of the cluster (default cluster.local)")
 	f.StringVar(&o.DockerConfig, "e2e-docker-config-file", "", "docker credentials with which nodes pull test images")
 	f.StringVar(&o.RepoList, "kube-test-repo-list", "", "file that overrides the registries of test images")
+	f.StringArrayVar(&o.E2EArgs, "e2e-arg", nil, "further argument of e2e.test, such as --prepull-images=true; may be repeated")
 	f.StringSliceVar(&o.ConformanceJUnit, "conformance-junit", nil, "JUnit of a Linux conformance run; may be repeated")
 	f.StringVar(&o.Steer, "steer", steerAuto, "put pods where cases want them: by an admission policy (policy), where the API server has it (auto), or not (off)")
 	f.StringVar(&o.LogFormat, "log-format", "", "progress as text or json (default text; live in a terminal)")
@@ -158,6 +160,9 @@ func (o *runOptions) validate() error {
 		return usageErrorf("--steer: unknown way %q: choose of %s, %s, %s", o.Steer, steerAuto, steerPolicy, steerOff)
 	case o.LogFormat != "" && o.LogFormat != "text" && o.LogFormat != "json":
 		return usageErrorf("--log-format: unknown format %q: choose of text, json", o.LogFormat)
+	}
+	if err := e2e.CheckExtra(o.E2EArgs); err != nil {
+		return usageErrorf("--e2e-arg: %w", err)
 	}
 	if err := report.ValidFormat(report.Format(o.Output)); err != nil {
 		return usageErrorf("--output: %w", err)
@@ -568,6 +573,7 @@ func (o *runOptions) execute(ctx context.Context, s *Surroundings, e execution) 
 			DNSDomain:            o.DNSDomain,
 			DockerConfig:         o.DockerConfig,
 			RepoList:             o.RepoList,
+			Extra:                o.E2EArgs,
 		},
 		Env:      s.Environ,
 		Cluster:  e.cluster,

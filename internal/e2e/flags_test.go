@@ -1,6 +1,7 @@
 package e2e_test
 
 import (
+	"fmt"
 	"regexp"
 	"slices"
 	"strings"
@@ -113,5 +114,21 @@ func TestFocusOfMoreThanAnArgumentHolds(t *testing.T) {
 	}
 	if args := e2e.FocusArgs(nil); len(args) != 0 {
 		t.Errorf("no name makes %q", args)
+	}
+}
+
+func TestExtraArgumentsThatWouldHijackTheSuiteAreRefused(t *testing.T) {
+	for _, arg := range []string{"--ginkgo.focus=x", "-ginkgo.skip", "--report-dir=/tmp", "--kubeconfig=other", "--list-tests", "prepull", ""} {
+		if err := e2e.CheckExtra([]string{arg}); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("%q", arg)) {
+			t.Errorf("%q: %v", arg, err)
+		}
+	}
+	extra := []string{"--prepull-images=true", "--delete-namespace-on-failure=false"}
+	if err := e2e.CheckExtra(extra); err != nil {
+		t.Error(err)
+	}
+	flags := e2e.Flags{Extra: extra}
+	if args := flags.Args(); !slices.Equal(args[len(args)-2:], extra) {
+		t.Errorf("arguments %q", args)
 	}
 }
