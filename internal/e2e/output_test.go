@@ -207,6 +207,10 @@ func TestOutputOfTestsThatSpeakLikeGinkgo(t *testing.T) {
 			heading("[sig-x] a") + "[BeforeSuite] [FAILED] [1.000 seconds]\n• [0.100 seconds]\n" + line,
 			[]string{"start [sig-x] a", "passed [sig-x] a 0.100"}, "",
 		},
+		"a failure before the test itself": {
+			heading("[sig-x] a") + "• [FAILED] [0.200 seconds]\n[sig-x] [BeforeEach] a [sig-x]\n  [BeforeEach] k8s.io/x.go:733\n  [It] k8s.io/x.go:750\n\n  [FAILED] Timed out\n" + line,
+			[]string{"start [sig-x] a", `failed [sig-x] a 0.200 "[FAILED] Timed out"`}, "",
+		},
 		"a state that ginkgo may learn": {
 			heading("[sig-x] a") + "• [VANISHED!] [0.100 seconds]\n\n  [VANISHED] where?\n" + line,
 			[]string{"start [sig-x] a", `error [sig-x] a 0.100 "[VANISHED] where?"`}, "",
