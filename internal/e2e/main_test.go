@@ -1,9 +1,11 @@
 package e2e_test
 
 import (
+	"fmt"
 	"os"
 	"testing"
 
+	"github.com/windows-op-readiness/windows-op-readiness/internal/e2e"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/e2e/e2etest"
 )
 
@@ -14,4 +16,16 @@ func TestMain(m *testing.M) {
 		runner(path)
 	}
 	os.Exit(m.Run())
+}
+
+// runner starts e2e.test, tells its process id, and waits for it.
+func runner(path string) {
+	b := &e2e.Binary{Path: path}
+	p, err := b.Start(e2e.FocusArgs([]string{"[sig-x] a"}), os.Environ(), os.Stderr)
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println(p.PID, p.Start)
+	<-p.Done()
+	os.Exit(0)
 }

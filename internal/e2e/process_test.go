@@ -19,18 +19,6 @@ import (
 	"github.com/windows-op-readiness/windows-op-readiness/internal/e2e/e2etest"
 )
 
-// runner starts e2e.test, tells its process id, and waits for it.
-func runner(path string) {
-	b := &e2e.Binary{Path: path}
-	p, err := b.Start(e2e.FocusArgs([]string{"[sig-x] a"}), os.Environ(), os.Stderr)
-	if err != nil {
-		panic(err)
-	}
-	fmt.Println(p.PID, p.Start)
-	<-p.Done()
-	os.Exit(0)
-}
-
 // eventually waits for a condition that another process brings about.
 func eventually(t *testing.T, what string, condition func() bool) {
 	t.Helper()

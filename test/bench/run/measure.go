@@ -16,8 +16,8 @@ import (
 	"github.com/windows-op-readiness/windows-op-readiness/internal/verdict"
 )
 
-// help measures what --help costs, as the medians of user time and of wall
-// time of many starts, the two programs by turns.
+// help measures what --help costs, as the medians of the wall time of many
+// starts, the two programs by turns.
 func (b *bench) help(ctx context.Context) ([]row, error) {
 	const rounds = 20
 	var ours, theirs []time.Duration
