@@ -80,7 +80,7 @@ func (c *checker) dualStack() {
 		f.Mend = "give every node both families, or say --without dual-stack"
 	default:
 		f.Status = Unknown
-		f.Found = "nodes do not have pod CIDRs: the network gives addresses in its own way"
+		f.Found = fmt.Sprintf("%d of %d nodes have no pod CIDR: the network gives addresses in its own way", all-single, all)
 		f.Mend = "say --without dual-stack when pods get addresses of one family"
 	}
 	c.add(f)

@@ -1,0 +1,375 @@
+package preflight
+
+import (
+	"bytes"
+	"errors"
+	"flag"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/windows-op-readiness/windows-op-readiness/internal/report"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/result"
+	"github.com/windows-op-readiness/windows-op-readiness/specs"
+)
+
+var update = flag.Bool("update", false, "write the golden files in place of comparing with them")
+
+// golden compares got with testdata/name, or writes it there with -update.
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	file := filepath.Join("testdata", name)
+	if *update {
+		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatalf("%v; write it with: go test ./internal/preflight -update", err)
+	}
+	if got != string(want) {
+		t.Errorf("differs from %s; if that is right: go test ./internal/preflight -update\ngot:\n%s\nwant:\n%s", file, got, want)
+	}
+}
+
+func standard(t *testing.T) []specs.Case {
+	t.Helper()
+	set, err := specs.Embedded()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cases, err := set.For("1.36.3")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return cases
+}
+
+func value[T any](v T) Read[T] { return Read[T]{Value: v} }
+
+func node(name string, os specs.OS) Node {
+	n := Node{Node: result.Node{
+		Name: name, OS: os, Ready: true, KubeletVersion: "v1.36.3", ContainerRuntime: "containerd://2.1.4", PodCIDRs: []string{"10.0.0.0/24"},
+	}, Capacity: 16 << 30, Allocatable: 14 << 30}
+	if os == specs.Windows {
+		n.WindowsBuild = "10.0.20348"
+	}
+	return n
+}
+
+// goodCluster has nothing failing.
+func goodCluster(t *testing.T) *Facts {
+	return &Facts{
+		Version:   value("v1.36.3"),
+		Nodes:     value([]Node{node("linux-1", specs.Linux), node("linux-2", specs.Linux), node("windows-1", specs.Windows), node("windows-2", specs.Windows)}),
+		APIGroups: value([]string{"apps"}),
+		DaemonSets: value([]DaemonSet{
+			{Namespace: "calico-system", Name: "calico-node", Images: []string{"docker.io/calico/node:v3.30.0"}},
+			{Namespace: "calico-system", Name: "calico-node-windows"},
+			{Namespace: "kube-system", Name: "kube-proxy", Images: []string{"registry.k8s.io/kube-proxy:v1.36.3"}},
+			{Namespace: "kube-system", Name: "kube-proxy-windows", Images: []string{"example.com/kube-proxy:v1.35.0-calico-hostprocess"}},
+		}),
+		GMSAWebhooks:   value([]string{}),
+		RuntimeClasses: value(map[string]string{"runhcs-wcow-process": "runhcs-wcow-process"}),
+		Families:       value([]string{"IPv4"}),
+		DNS:            value(DNS{Service: true, Ready: 2}),
+		Missing:        value([]Need{}),
+		Steering:       value("MutatingAdmissionPolicy v1"),
+		Namespaces:     value([]string{}),
+		Policies:       value([]string{}),
+		Kubectl:        "/usr/bin/kubectl",
+		Provider:       "skeleton",
+		Standard:       standard(t),
+		Catalogues:     specs.Catalogues(),
+	}
+}
+
+func finding(findings []Finding, id string) *Finding {
+	i := slices.IndexFunc(findings, func(f Finding) bool { return f.ID == id })
+	if i < 0 {
+		return &Finding{}
+	}
+	return &findings[i]
+}
+
+// eachNode changes the nodes of a system.
+func eachNode(os specs.OS, change func(*Node)) func(*Facts) {
+	return func(f *Facts) {
+		for i := range f.Nodes.Value {
+			if f.Nodes.Value[i].OS == os {
+				change(&f.Nodes.Value[i])
+			}
+		}
+	}
+}
+
+func TestCheck(t *testing.T) {
+	refused := errors.New("nodes is forbidden")
+	windows := func(change func(*Node)) func(*Facts) { return eachNode(specs.Windows, change) }
+	without := func(names ...string) func(*Facts) {
+		return func(f *Facts) { f.Declared.Without = names }
+	}
+	for _, tt := range []struct {
+		name   string
+		change func(*Facts)
+		id     string
+		status Status
+		found  string
+		mend   string
+	}{
+		{"a version whose tests are known", nil, "server-version", OK, "Kubernetes v1.36.3, whose list of tests is checked", ""},
+		{"another patch of a known version", func(f *Facts) { f.Version = value("v1.36.9-gke.1") }, "server-version", OK, "a list of tests of 1.36 is checked", ""},
+		{"a version whose tests are not known", func(f *Facts) { f.Version = value("v1.40.0") }, "server-version", Warning, "checked against the tests of v1.35.4, v1.36.3 only", "specs lint --test-list"},
+		{"a version that cannot be read", func(f *Facts) { f.Version = Read[string]{Err: refused} }, "server-version", Unknown, "forbidden", "--print-rbac"},
+
+		{"two nodes of each", nil, "node-count", OK, "2 of 2 Linux nodes can be scheduled to; 2 of 2 Windows nodes", ""},
+		{"simulated nodes do not count", windows(func(n *Node) { n.Simulated = true }), "node-count", Failing, "2 simulated Windows nodes, which do not count", "add, or untaint, 2 Windows"},
+		{"one node of a pair is simulated", windows(func(n *Node) { n.Simulated = n.Name == "windows-1" }), "node-count", Failing, "1 of 1 Windows nodes can be scheduled to (and 1 simulated, which do not count)", "1 Windows"},
+		{"no Windows node", func(f *Facts) { f.Nodes.Value = f.Nodes.Value[:2] }, "node-count", Failing, "no Windows node", "2 Windows"},
+		{"a cordoned node", windows(func(n *Node) { n.Unschedulable = n.Name == "windows-1" }), "node-count", Failing, "1 of 2 Windows nodes", "1 Windows"},
+		{"nodes that cannot be read are not absent", func(f *Facts) { f.Nodes = Read[[]Node]{Err: refused} }, "node-count", Unknown, "not known: nodes is forbidden", "--print-rbac"},
+		{"tainted Windows nodes", windows(func(n *Node) { n.Taints = []string{"os=windows:NoSchedule"} }), "windows-nodes", Failing, "tests can use 0 Windows nodes", "take the taints off"},
+		{"taints are named", windows(func(n *Node) { n.Taints = []string{"os=windows:NoSchedule"} }), "node-taints", Warning, "os=windows:NoSchedule on windows-1, windows-2", "--non-blocking-taints os"},
+		{"taints by which Kubernetes says that a node is unwell", windows(func(n *Node) { n.Taints = []string{"node.kubernetes.io/not-ready:NoSchedule"} }), "node-taints", Warning, "not-ready", "take the taints off"},
+		{"a control plane's taint", eachNode(specs.Linux, func(n *Node) { n.Taints = []string{"node-role.kubernetes.io/control-plane:NoSchedule"} }), "node-taints", OK, "but for control planes", ""},
+		{"only control planes run Linux", eachNode(specs.Linux, func(n *Node) { n.ControlPlane = true }), "linux-worker", Failing, "0 Linux workers", "add a Linux worker"},
+		{"a node that is not ready", windows(func(n *Node) { n.Ready = n.Name == "windows-1" }), "node-ready", Warning, "not ready: windows-2", "--allowed-not-ready-nodes 1"},
+		{"a node of no system", func(f *Facts) { f.Nodes.Value[0].OS = "" }, "node-os", Warning, "linux-1", "kubelets"},
+
+		{"a known release of Windows", nil, "windows-version", OK, "2 with 10.0.20348 (Windows Server 2022)", ""},
+		{"an unknown release of Windows", windows(func(n *Node) { n.WindowsBuild = "10.0.14393" }), "windows-version", Failing, "windows-1 10.0.14393, windows-2 10.0.14393", "2019, 2022 or 2025"},
+		{"Windows nodes without a build", windows(func(n *Node) { n.WindowsBuild = "" }), "windows-version", Unknown, "without the label: windows-1, windows-2", "kubelet"},
+		{"2022 on 1.36", nil, "windows-version-supported", OK, "Kubernetes 1.36 documents Windows Server 2022 and 2025", ""},
+		{"2019 on 1.36", windows(func(n *Node) { n.WindowsBuild = "10.0.17763" }), "windows-version-supported", Warning, "the cluster has 2019", "https://kubernetes.io/docs/concepts/windows/intro/"},
+		{"2019 on 1.34", func(f *Facts) {
+			f.Version = value("v1.34.4")
+			windows(func(n *Node) { n.WindowsBuild = "10.0.17763" })(f)
+		}, "windows-version-supported", OK, "Kubernetes 1.34 documents Windows Server 2019 and 2022", ""},
+		{"2025 on 1.34", func(f *Facts) {
+			f.Version = value("v1.34.4")
+			windows(func(n *Node) { n.WindowsBuild = "10.0.26100" })(f)
+		}, "windows-version-supported", Warning, "the cluster has 2025", "documented pair"},
+
+		{"kubelets of the server's version", nil, "kubelet-skew", OK, "1.36 with a server 1.36", ""},
+		{"kubelets three minor versions older", windows(func(n *Node) { n.KubeletVersion = "v1.33.0" }), "kubelet-skew", OK, "1.33, 1.36 with a server 1.36", ""},
+		{"kubelets four minor versions older", windows(func(n *Node) { n.KubeletVersion = "v1.32.9" }), "kubelet-skew", Warning, "windows-1 v1.32.9, windows-2 v1.32.9", "version-skew-policy"},
+		{"kubelets newer than the server", windows(func(n *Node) { n.KubeletVersion = "v1.37.0" }), "kubelet-skew", Warning, "v1.37.0", "never newer"},
+		{"kubelets that say nothing", windows(func(n *Node) { n.KubeletVersion = "" }), "kubelet-skew", Unknown, "windows-1, windows-2", ""},
+		{"kube-proxies by their images", nil, "kube-proxy-skew", OK, "kube-proxy v1.36.3, kube-proxy-windows v1.35.0 with a server 1.36, by the images' tags", ""},
+		{"a kube-proxy that is newer", func(f *Facts) { f.Version = value("v1.35.4") }, "kube-proxy-skew", Warning, "kube-proxy v1.36.3", "upgrade"},
+		{"kube-proxies by the nodes' word", windows(func(n *Node) { n.KubeProxyVersion = "v1.30.0" }), "kube-proxy-skew", Warning, "windows-1 v1.30.0", "kube-proxy"},
+		{"no kube-proxy to be seen", func(f *Facts) { f.DaemonSets = value([]DaemonSet{}) }, "kube-proxy-skew", Unknown, "no DaemonSet kube-proxy", ""},
+
+		{"containerd", nil, "container-runtime", OK, "Linux: containerd://2.1.4, Windows: containerd://2.1.4", ""},
+		{"another runtime", windows(func(n *Node) { n.ContainerRuntime = "docker://25.0.0" }), "container-runtime", Warning, "not containerd on windows-1, windows-2", "HostProcess"},
+		{"memory kept back", nil, "windows-memory", OK, "2048 MiB kept back on each Windows node", ""},
+		{"memory kept back, differently", windows(func(n *Node) {
+			if n.Name == "windows-1" {
+				n.Allocatable = 15 << 30
+			}
+		}), "windows-memory", OK, "1024 to 2048 MiB", ""},
+		{"no memory kept back", windows(func(n *Node) { n.Allocatable = n.Capacity }), "windows-memory", Warning, "on windows-1, windows-2", "it pages"},
+		{"memory that nodes do not tell", windows(func(n *Node) { n.Capacity = 0 }), "windows-memory", Unknown, "do not say", ""},
+
+		{"DNS", nil, "cluster-dns", OK, "2 endpoints are ready", ""},
+		{"no DNS", func(f *Facts) { f.DNS = value(DNS{}) }, "cluster-dns", Failing, "no such Service", "CoreDNS"},
+		{"DNS without endpoints", func(f *Facts) { f.DNS = value(DNS{Service: true}) }, "cluster-dns", Failing, "no endpoint that is ready", "kubectl -n kube-system get pods"},
+		{"DNS that cannot be read is not absent", func(f *Facts) { f.DNS = Read[DNS]{Err: refused} }, "cluster-dns", Unknown, "not known", "--print-rbac"},
+		{"DNS declared absent still keeps tests from running", without("dns"), "cluster-dns", Failing, "declared absent (--without dns)", "install"},
+		{"the internet", nil, "internet", Unknown, "the tests show", "--air-gapped"},
+		{"an air gap", func(f *Facts) { f.Declared.AirGapped = true }, "internet", OK, "declared absent (--air-gapped)", ""},
+		{"single-stack", nil, "dual-stack", OK, "single-stack (IPv4)", ""},
+		{"dual-stack", func(f *Facts) {
+			for i := range f.Nodes.Value {
+				f.Nodes.Value[i].PodCIDRs = []string{"10.0.0.0/24", "fd00::/64"}
+			}
+		}, "dual-stack", OK, "dual-stack: every node", ""},
+		{"dual-stack on Linux only", eachNode(specs.Linux, func(n *Node) { n.PodCIDRs = []string{"10.0.0.0/24", "fd00::/64"} }), "dual-stack", Warning, "2 of 4 nodes", "--without dual-stack"},
+		{"no pod CIDRs say nothing", func(f *Facts) {
+			for i := range f.Nodes.Value {
+				f.Nodes.Value[i].PodCIDRs = nil
+			}
+		}, "dual-stack", Unknown, "in its own way", "--without dual-stack"},
+		{"a declaration against the facts", func(f *Facts) {
+			f.Declared.Without = []string{"dual-stack"}
+			eachNode(specs.Linux, func(n *Node) { n.PodCIDRs = []string{"10.0.0.0/24", "fd00::/64"} })(f)
+		}, "dual-stack", Warning, "declared absent (--without dual-stack), but 2 nodes have pod CIDRs of two families", "leave --without dual-stack out"},
+		{"a network that can enforce policies is a hint", nil, "network-policy", Unknown, "it looks like Calico (calico-system/calico-node), Calico (calico-system/calico-node-windows), which can", ""},
+		{"a network that cannot", func(f *Facts) {
+			f.DaemonSets = value([]DaemonSet{{Namespace: "kube-flannel", Name: "kube-flannel-ds"}})
+		}, "network-policy", Warning, "Flannel (kube-flannel/kube-flannel-ds), which does not", "--without netpol"},
+		{"a network that is not known", func(f *Facts) { f.DaemonSets = value([]DaemonSet{}) }, "network-policy", Unknown, "no network was recognised", "--without netpol"},
+		{"a network that cannot be read", func(f *Facts) { f.DaemonSets = Read[[]DaemonSet]{Err: refused} }, "network-policy", Unknown, "forbidden", ""},
+		{"a network without policies, declared", without("netpol"), "network-policy", OK, "declared absent (--without netpol)", ""},
+
+		{"no gMSA", nil, "gmsa", OK, "not served: gMSA is not installed, and not asked", ""},
+		{"groups that cannot be read do not make gMSA absent", func(f *Facts) { f.APIGroups = Read[[]string]{Err: refused} }, "gmsa", Unknown, "not known", ""},
+		{"gMSA", func(f *Facts) { f.APIGroups = value([]string{"windows.k8s.io"}) }, "gmsa", OK, "so gMSA is asked", ""},
+		{"gMSA without its webhook", func(f *Facts) { f.APIGroups = value([]string{"windows.k8s.io"}) }, "gmsa-webhook", Warning, "none", "windows-gmsa"},
+		{"gMSA without its node", func(f *Facts) { f.APIGroups = value([]string{"windows.k8s.io"}) }, "gmsa-node", Warning, "0 nodes have the label agentpool=windowsgmsa", "kubectl label node"},
+		{"gMSA with its node", func(f *Facts) {
+			f.APIGroups = value([]string{"windows.k8s.io"})
+			f.Nodes.Value[2].GMSA = true
+		}, "gmsa-node", OK, "windows-1", ""},
+		{"gMSA declared absent, but served", func(f *Facts) {
+			f.Declared.Without, f.APIGroups = []string{"gmsa"}, value([]string{"windows.k8s.io"})
+		}, "gmsa", Warning, "but windows.k8s.io is served", "leave --without gmsa out"},
+		{"HostProcess", nil, "host-process", OK, "containerd 1.7 or newer on all 2", ""},
+		{"HostProcess with an old containerd", windows(func(n *Node) { n.ContainerRuntime = "containerd://1.6.36" }), "host-process", Warning, "older than 1.7 on windows-1, windows-2", "upgrade containerd"},
+		{"HostProcess without containerd", windows(func(n *Node) { n.ContainerRuntime = "docker://25.0.0" }), "host-process", OK, "not asked", ""},
+		{"a runtime that is not known is not another one", windows(func(n *Node) { n.ContainerRuntime = "" }), "host-process", Warning, "not known, on windows-1, windows-2", "containerd"},
+		{"runtime classes", nil, "runtime-classes", OK, "runhcs-wcow-process (runhcs-wcow-process)", ""},
+		{"no runtime classes", func(f *Facts) { f.RuntimeClasses = value(map[string]string{"gvisor": "runsc"}) }, "runtime-classes", OK, "none for runhcs-wcow-process", ""},
+
+		{"everything allowed", nil, "permission-suite", OK, "allowed", ""},
+		{"missing permissions are named", func(f *Facts) {
+			f.Missing = value([]Need{
+				{"", "pods/exec", "create", ForSuite},
+				{"apps", "deployments", "create", ForSuite},
+				{"apps", "deployments", "delete", ForSuite},
+				{"", "pods", "watch", ForEvidence},
+			})
+		}, "permission-suite", Failing, "3 permissions are missing for what Kubernetes' tests do: create pods/exec, create/delete deployments.apps", "--print-rbac"},
+		{"missing permissions of the evidence", func(f *Facts) { f.Missing = value([]Need{{"", "pods", "watch", ForEvidence}}) }, "permission-evidence", Failing, "no placement is proven: watch pods", "--print-rbac"},
+		{"permissions that cannot be asked for", func(f *Facts) { f.Missing = Read[[]Need]{Err: refused} }, "permission-cleanup", Unknown, "not known", ""},
+		{"steering", nil, "steering", OK, "MutatingAdmissionPolicy v1 is served", ""},
+		{"no steering", func(f *Facts) { f.Steering = value("") }, "steering", Failing, "not served", "--runtime-config"},
+		{"steering that cannot be found out", func(f *Facts) { f.Steering = Read[string]{Err: refused} }, "steering", Unknown, "not known", ""},
+		{"no kubectl", func(f *Facts) { f.Kubectl = "" }, "kubectl", Failing, "none on the path", "--kubectl"},
+		{"the provider local", func(f *Facts) { f.Provider = "local" }, "provider", Warning, "SSH", "skeleton"},
+		{"left-over namespaces", func(f *Facts) { f.Namespaces = value([]string{"a", "b", "c", "d", "e", "f", "g"}) }, "leftover-namespaces", Warning, "7: a, b, c, d, e, … and 2 more", "kubectl delete namespace -l e2e-run"},
+		{"left-over policies", func(f *Facts) { f.Policies = value([]string{"mutatingadmissionpolicies/x"}) }, "leftover-steering", Warning, "1: mutatingadmissionpolicies/x", "the next run removes"},
+		{"other means declared absent", without("exec"), "without-exec", Failing, "is not tested", "leave --without exec out"},
+		{"a feature declared absent", without("gpu"), "without-gpu", OK, "declared absent (--without gpu)", ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			facts := goodCluster(t)
+			if tt.change != nil {
+				tt.change(facts)
+			}
+			findings := Check(facts)
+			f := finding(findings, tt.id)
+			if f.Status != tt.status || !strings.Contains(f.Found, tt.found) || !strings.Contains(f.Mend, tt.mend) {
+				t.Errorf("got %+v, want %s, %q, mend %q", *f, tt.status, tt.found, tt.mend)
+			}
+			ids := map[string]bool{}
+			for _, f := range findings {
+				if f.Found == "" || f.How == "" || f.Group == "" || f.Status == "" || (f.Status == Failing || f.Status == Warning) && f.Mend == "" || ids[f.ID] {
+					t.Errorf("incomplete, or there twice: %+v", f)
+				}
+				ids[f.ID] = true
+				for _, name := range f.Concerns {
+					_, capability := specs.LookupCapability(name)
+					if !capability && !slices.ContainsFunc(facts.Standard, func(c specs.Case) bool { return c.ID == name }) {
+						t.Errorf("%s concerns %s, which is neither a capability nor a case", f.ID, name)
+					}
+				}
+			}
+		})
+	}
+}
+
+func TestNothingThatCouldNotBeReadIsAbsentOrFine(t *testing.T) {
+	err := errors.New("the server is on fire")
+	facts := goodCluster(t)
+	facts.Version, facts.Nodes, facts.APIGroups = Read[string]{Err: err}, Read[[]Node]{Err: err}, Read[[]string]{Err: err}
+	facts.DaemonSets, facts.GMSAWebhooks, facts.RuntimeClasses = Read[[]DaemonSet]{Err: err}, Read[[]string]{Err: err}, Read[map[string]string]{Err: err}
+	facts.Families, facts.DNS, facts.Missing, facts.Steering = Read[[]string]{Err: err}, Read[DNS]{Err: err}, Read[[]Need]{Err: err}, Read[string]{Err: err}
+	facts.Namespaces, facts.Policies = Read[[]string]{Err: err}, Read[[]string]{Err: err}
+	findings := Check(facts)
+	for _, f := range findings {
+		if f.ID != "kubectl" && f.ID != "provider" && f.Status != Unknown {
+			t.Errorf("%+v", f)
+		}
+	}
+	if r := NewReport("https://cluster", findings); r.Testable || r.ExitCode != 3 {
+		t.Errorf("a cluster of which nothing is known is testable: exit code %d", r.ExitCode)
+	}
+}
+
+func TestTestableIsWhatHasNothingFailing(t *testing.T) {
+	facts := goodCluster(t)
+	if r := NewReport("https://cluster", Check(facts)); !r.Testable || r.ExitCode != 0 || r.Counts[Failing] != 0 {
+		t.Errorf("got %s, exit code %d", r.Line(), r.ExitCode)
+	}
+	facts.Kubectl = ""
+	if r := NewReport("https://cluster", Check(facts)); r.Testable || r.ExitCode != 3 || r.Counts[Failing] != 1 {
+		t.Errorf("got %s, exit code %d", r.Line(), r.ExitCode)
+	}
+}
+
+func TestFindingsNameTheRequirementsThatWait(t *testing.T) {
+	facts := goodCluster(t)
+	facts.Steering = value("")
+	f := finding(Check(facts), "steering")
+	for _, id := range []string{"core-network-service-ip-win-to-linux", "core-storage-service-account-rotation"} {
+		if !slices.Contains(f.Requirements, id) {
+			t.Errorf("%s is not in %v", id, f.Requirements)
+		}
+	}
+}
+
+func TestSecretsAndControlCharactersDoNotGetThrough(t *testing.T) {
+	facts := goodCluster(t)
+	facts.DNS = Read[DNS]{Err: errors.New("asked with Authorization: Bearer abcdefghijklmnopqrstuvwxyz\nand \x1b[31mfailed")}
+	found := finding(Check(facts), "cluster-dns").Found
+	if strings.Contains(found, "abcdefghij") || strings.ContainsAny(found, "\n\x1b") {
+		t.Errorf("got %q", found)
+	}
+}
+
+// troubledCluster has findings of every status.
+func troubledCluster(t *testing.T) *Facts {
+	f := goodCluster(t)
+	f.Nodes.Value[0].ControlPlane = true
+	f.Nodes.Value[0].Taints = []string{"node-role.kubernetes.io/control-plane:NoSchedule"}
+	f.Nodes.Value[3].Taints = []string{"os=windows:NoSchedule"}
+	f.Nodes.Value[3].WindowsBuild = "10.0.17763"
+	f.Nodes.Value[2].ContainerRuntime = "containerd://1.6.36"
+	f.Nodes.Value = append(f.Nodes.Value, Node{Node: result.Node{Name: "windows-3", OS: specs.Windows, Simulated: true, Ready: true, KubeletVersion: "v1.36.3"}})
+	f.APIGroups = value([]string{"windows.k8s.io"})
+	f.DNS = value(DNS{Service: true})
+	f.Missing = value([]Need{{"", "pods/exec", "create", ForSuite}, {"", "nodes/proxy", "get", ForSuite}})
+	f.RuntimeClasses = Read[map[string]string]{Err: errors.New(`runtimeclasses.node.k8s.io is forbidden: User "<ci>" cannot list resource "runtimeclasses"`)}
+	f.Namespaces = value([]string{"services-4711"})
+	f.Declared = result.Declarations{AirGapped: true}
+	return f
+}
+
+func TestReport(t *testing.T) {
+	for name, facts := range map[string]*Facts{"good": goodCluster(t), "troubled": troubledCluster(t)} {
+		r := NewReport("https://cluster.example:6443", Check(facts))
+		for _, format := range Formats() {
+			t.Run(name+"_"+string(format), func(t *testing.T) {
+				var out bytes.Buffer
+				if err := r.Write(&out, format); err != nil {
+					t.Fatal(err)
+				}
+				if format != report.FormatJSON { // it is for machines: a test reads it in package cli
+					golden(t, "TestReport_"+name+"_"+string(format)+".golden", out.String())
+				}
+			})
+		}
+	}
+}
+
+func TestAnnotations(t *testing.T) {
+	r := NewReport("https://cluster.example:6443", Check(troubledCluster(t)))
+	var out bytes.Buffer
+	if err := r.WriteAnnotations(&out); err != nil {
+		t.Fatal(err)
+	}
+	golden(t, "TestAnnotations.golden", out.String())
+}
+
+func TestTheRole(t *testing.T) {
+	var out bytes.Buffer
+	if err := WriteRole(&out); err != nil {
+		t.Fatal(err)
+	}
+	golden(t, "TestTheRole.golden", out.String())
+}

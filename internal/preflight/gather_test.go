@@ -1,0 +1,387 @@
+package preflight_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	appsv1 "k8s.io/api/apps/v1"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	nodev1 "k8s.io/api/node/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/wait"
+	kyaml "k8s.io/apimachinery/pkg/util/yaml"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	"github.com/windows-op-readiness/windows-op-readiness/internal/cluster"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/preflight"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/provider/kwok/kwoktest"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/result"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/steer"
+	"github.com/windows-op-readiness/windows-op-readiness/specs"
+)
+
+func connect(t *testing.T, kubeconfig string) *cluster.Cluster {
+	t.Helper()
+	c, err := cluster.Connect(cluster.Target{Kubeconfig: kubeconfig})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// findings are those of a cluster as it is now, by id.
+func findings(t *testing.T, c *cluster.Cluster) map[string]preflight.Finding {
+	t.Helper()
+	facts, err := preflight.Gather(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	facts.Kubectl, facts.Provider, facts.Catalogues = "/kubectl", "skeleton", specs.Catalogues()
+	byID := map[string]preflight.Finding{}
+	for _, f := range preflight.Check(facts) {
+		byID[f.ID] = f
+	}
+	return byID
+}
+
+func expect(t *testing.T, got map[string]preflight.Finding, id string, status preflight.Status, found ...string) {
+	t.Helper()
+	f := got[id]
+	if f.Status != status {
+		t.Errorf("%s is %q, want %q: %s", id, f.Status, status, f.Found)
+	}
+	for _, part := range found {
+		if !strings.Contains(f.Found, part) {
+			t.Errorf("%s: %q is not in %q", id, part, f.Found)
+		}
+	}
+}
+
+// until asks again until the API server has caught up with what was made.
+func until(t *testing.T, holds func(context.Context) (bool, error)) {
+	t.Helper()
+	if err := wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, time.Minute, true, holds); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func must[T any](value T, err error) func(*testing.T) T {
+	return func(t *testing.T) T {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return value
+	}
+}
+
+func namespace(t *testing.T, client kubernetes.Interface, name string, labels map[string]string) {
+	t.Helper()
+	must(client.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}}, metav1.CreateOptions{}))(t)
+}
+
+// kubeconfigOf makes a service account, and a kubeconfig with its token.
+func kubeconfigOf(t *testing.T, client kubernetes.Interface, admin, name string) string {
+	t.Helper()
+	accounts := client.CoreV1().ServiceAccounts("default")
+	must(accounts.Create(t.Context(), &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{}))(t)
+	token := must(accounts.CreateToken(t.Context(), name, &authenticationv1.TokenRequest{}, metav1.CreateOptions{}))(t).Status.Token
+	config := must(clientcmd.LoadFromFile(admin))(t)
+	for user := range config.AuthInfos {
+		config.AuthInfos[user] = &clientcmdapi.AuthInfo{Token: token}
+	}
+	path := filepath.Join(t.TempDir(), name)
+	if err := clientcmd.WriteToFile(*config, path); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// TestOnASimulatedCluster asks a real API server. Its steps share a cluster, and
+// leave what they make.
+func TestOnASimulatedCluster(t *testing.T) {
+	up := kwoktest.Up(t)
+	client, admin := kwoktest.Client(t, up), connect(t, up.Kubeconfig)
+
+	t.Run("as it is made", func(t *testing.T) {
+		got := findings(t, admin)
+		expect(t, got, "server-version", preflight.OK, "v1.36")
+		expect(t, got, "node-count", preflight.Failing, "2 simulated Linux nodes, which do not count; 2 simulated Windows nodes, which do not count")
+		expect(t, got, "windows-nodes", preflight.OK, "2 Windows nodes (2 simulated)")
+		expect(t, got, "windows-version", preflight.Unknown, "all 2 Windows nodes are simulated")
+		expect(t, got, "dual-stack", preflight.OK, "single-stack (IPv4)")
+		expect(t, got, "gmsa", preflight.OK, "windows.k8s.io is not served")
+		expect(t, got, "network-policy", preflight.Unknown, "no network was recognised")
+		expect(t, got, "cluster-dns", preflight.Failing, "no such Service")
+		expect(t, got, "runtime-classes", preflight.OK, "none for")
+		expect(t, got, "steering", preflight.OK, "MutatingAdmissionPolicy v1")
+		for _, id := range []string{"permission-suite", "permission-evidence", "permission-steering", "permission-cleanup"} {
+			expect(t, got, id, preflight.OK)
+		}
+		expect(t, got, "leftover-namespaces", preflight.OK)
+		expect(t, got, "leftover-steering", preflight.OK)
+	})
+
+	t.Run("a user without permissions", func(t *testing.T) {
+		got := findings(t, connect(t, kubeconfigOf(t, client, up.Kubeconfig, "nobody")))
+		for _, id := range []string{
+			"node-count", "windows-nodes", "kubelet-skew", "container-runtime", "windows-memory", "network-policy", "dual-stack",
+			"host-process", "runtime-classes", "cluster-dns", "steering", "leftover-namespaces", "leftover-steering",
+		} {
+			expect(t, got, id, preflight.Unknown, "is forbidden", "system:serviceaccount:default:nobody")
+		}
+		// Every user may see the version and which APIs there are.
+		expect(t, got, "server-version", preflight.OK)
+		expect(t, got, "gmsa", preflight.OK)
+		expect(t, got, "permission-suite", preflight.Failing, "pods/exec", "create/delete/get/list/patch/update/watch deployments.apps", "bind/create/delete/get clusterroles.rbac.authorization.k8s.io")
+		expect(t, got, "permission-evidence", preflight.Failing, "list/watch pods, get/list nodes")
+		expect(t, got, "permission-steering", preflight.Failing, "create/delete/list mutatingadmissionpolicies.admissionregistration.k8s.io")
+		expect(t, got, "permission-cleanup", preflight.Failing, "delete/list namespaces")
+	})
+
+	t.Run("a user who may only look", func(t *testing.T) {
+		c := connect(t, kubeconfigOf(t, client, up.Kubeconfig, "viewer"))
+		role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "viewer"}, Rules: []rbacv1.PolicyRule{
+			{APIGroups: []string{""}, Resources: []string{"nodes", "pods"}, Verbs: []string{"get", "list", "watch"}},
+		}}
+		bind(t, client, role, "viewer")
+		until(t, func(context.Context) (bool, error) {
+			return findings(t, c)["node-count"].Status != preflight.Unknown, nil
+		})
+		got := findings(t, c)
+		expect(t, got, "permission-evidence", preflight.OK)
+		expect(t, got, "permission-suite", preflight.Failing, "create/delete/patch/update pods,", "create/get pods/exec")
+		expect(t, got, "runtime-classes", preflight.Unknown, "is forbidden")
+	})
+
+	t.Run("the role that is printed is enough", func(t *testing.T) {
+		c := connect(t, kubeconfigOf(t, client, up.Kubeconfig, "tester"))
+		var text bytes.Buffer
+		if err := preflight.WriteRole(&text); err != nil {
+			t.Fatal(err)
+		}
+		role := &rbacv1.ClusterRole{}
+		if err := json.Unmarshal(must(kyaml.ToJSON(text.Bytes()))(t), role); err != nil {
+			t.Fatal(err)
+		}
+		bind(t, client, role, "tester")
+		until(t, func(context.Context) (bool, error) {
+			got := findings(t, c)
+			return got["permission-suite"].Status == preflight.OK && got["node-count"].Status != preflight.Unknown, nil
+		})
+		as, tester := findings(t, admin), findings(t, c)
+		for id, f := range as {
+			if tester[id].Status != f.Status || tester[id].Found != f.Found {
+				t.Errorf("%s: an administrator gets %s %q, whoever has the role %s %q", id, f.Status, f.Found, tester[id].Status, tester[id].Found)
+			}
+		}
+	})
+
+	t.Run("left-overs", func(t *testing.T) {
+		namespace(t, client, "services-4711", map[string]string{"e2e-run": "killed"})
+		namespace(t, client, "mine", nil)
+		s := must(steer.New(t.Context(), client, admin.Dynamic(), "killed"))(t)
+		if err := s.Apply(t.Context(), result.RunConditions{Steer: specs.Windows}); err != nil {
+			t.Fatal(err)
+		}
+		got := findings(t, admin)
+		expect(t, got, "leftover-namespaces", preflight.Warning, "services-4711")
+		if strings.Contains(got["leftover-namespaces"].Found, "mine") {
+			t.Errorf("a namespace of somebody else counts: %s", got["leftover-namespaces"].Found)
+		}
+		expect(t, got, "leftover-steering", preflight.Warning, "2: mutatingadmissionpolicies/", "mutatingadmissionpolicybindings/")
+		if err := s.Remove(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		expect(t, findings(t, admin), "leftover-steering", preflight.OK)
+	})
+
+	t.Run("a network that enforces policies", func(t *testing.T) {
+		namespace(t, client, "calico-system", nil)
+		labels := map[string]string{"k8s-app": "calico-node"}
+		must(client.AppsV1().DaemonSets("calico-system").Create(t.Context(), &appsv1.DaemonSet{
+			ObjectMeta: metav1.ObjectMeta{Name: "calico-node"},
+			Spec: appsv1.DaemonSetSpec{
+				Selector: &metav1.LabelSelector{MatchLabels: labels},
+				Template: corev1.PodTemplateSpec{
+					ObjectMeta: metav1.ObjectMeta{Labels: labels},
+					Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "calico-node", Image: "docker.io/calico/node:v3.30.0"}}},
+				},
+			},
+		}, metav1.CreateOptions{}))(t)
+		expect(t, findings(t, admin), "network-policy", preflight.Unknown, "it looks like Calico (calico-system/calico-node)", "the tests show")
+	})
+
+	t.Run("gMSA", func(t *testing.T) {
+		crd := &unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+			"metadata": map[string]any{
+				"name":        "gmsacredentialspecs.windows.k8s.io",
+				"annotations": map[string]any{"api-approved.kubernetes.io": "https://github.com/kubernetes/enhancements/tree/master/keps/sig-windows/689-windows-gmsa"},
+			},
+			"spec": map[string]any{
+				"group": "windows.k8s.io", "scope": "Cluster",
+				"names":    map[string]any{"kind": "GMSACredentialSpec", "plural": "gmsacredentialspecs"},
+				"versions": []any{map[string]any{"name": "v1", "served": true, "storage": true, "schema": map[string]any{"openAPIV3Schema": map[string]any{"type": "object"}}}},
+			},
+		}}
+		crds := schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
+		must(admin.Dynamic().Resource(crds).Create(t.Context(), crd, metav1.CreateOptions{}))(t)
+		until(t, func(context.Context) (bool, error) {
+			groups, err := client.Discovery().ServerGroups()
+			return err == nil && slices.ContainsFunc(groups.Groups, func(g metav1.APIGroup) bool { return g.Name == "windows.k8s.io" }), nil
+		})
+		got := findings(t, admin)
+		expect(t, got, "gmsa", preflight.OK, "gMSA is asked")
+		expect(t, got, "gmsa-webhook", preflight.Warning, "none")
+		expect(t, got, "gmsa-node", preflight.Warning, "0 nodes")
+		must(client.AdmissionregistrationV1().MutatingWebhookConfigurations().Create(t.Context(), &admissionv1.MutatingWebhookConfiguration{
+			ObjectMeta: metav1.ObjectMeta{Name: "gmsa-webhook"},
+		}, metav1.CreateOptions{}))(t)
+		changeNode(t, client, "windows-2", func(n *corev1.Node) { n.Labels["agentpool"] = "windowsgmsa" })
+		got = findings(t, admin)
+		expect(t, got, "gmsa-webhook", preflight.OK, "gmsa-webhook")
+		expect(t, got, "gmsa-node", preflight.OK, "windows-2")
+	})
+
+	t.Run("runtime classes", func(t *testing.T) {
+		must(client.NodeV1().RuntimeClasses().Create(t.Context(), &nodev1.RuntimeClass{
+			ObjectMeta: metav1.ObjectMeta{Name: "hyperv"}, Handler: "runhcs-wcow-hypervisor",
+		}, metav1.CreateOptions{}))(t)
+		expect(t, findings(t, admin), "runtime-classes", preflight.OK, "hyperv (runhcs-wcow-hypervisor)")
+	})
+
+	t.Run("DNS", func(t *testing.T) {
+		must(client.CoreV1().Services("kube-system").Create(t.Context(), &corev1.Service{
+			ObjectMeta: metav1.ObjectMeta{Name: "kube-dns"},
+			Spec:       corev1.ServiceSpec{Ports: []corev1.ServicePort{{Name: "dns", Port: 53, Protocol: corev1.ProtocolUDP}}},
+		}, metav1.CreateOptions{}))(t)
+		expect(t, findings(t, admin), "cluster-dns", preflight.Failing, "no endpoint that is ready")
+		no := false
+		must(client.DiscoveryV1().EndpointSlices("kube-system").Create(t.Context(), &discoveryv1.EndpointSlice{
+			ObjectMeta:  metav1.ObjectMeta{Name: "kube-dns-1", Labels: map[string]string{discoveryv1.LabelServiceName: "kube-dns"}},
+			AddressType: discoveryv1.AddressTypeIPv4,
+			Endpoints: []discoveryv1.Endpoint{
+				{Addresses: []string{"10.0.0.2"}},
+				{Addresses: []string{"10.0.0.3"}, Conditions: discoveryv1.EndpointConditions{Ready: &no}},
+			},
+		}, metav1.CreateOptions{}))(t)
+		expect(t, findings(t, admin), "cluster-dns", preflight.OK, "1 endpoints are ready")
+	})
+
+	t.Run("tainted Windows nodes", func(t *testing.T) {
+		for _, name := range []string{"windows-1", "windows-2"} {
+			changeNode(t, client, name, func(n *corev1.Node) {
+				n.Spec.Taints = append(n.Spec.Taints, corev1.Taint{Key: "os", Value: "windows", Effect: corev1.TaintEffectNoSchedule})
+			})
+		}
+		got := findings(t, admin)
+		expect(t, got, "windows-nodes", preflight.Failing, "0 Windows nodes")
+		expect(t, got, "node-taints", preflight.Warning, "os=windows:NoSchedule on windows-1, windows-2")
+		if mend := got["node-taints"].Mend; !strings.Contains(mend, "--non-blocking-taints os") {
+			t.Errorf("the mend is %q", mend)
+		}
+	})
+
+	t.Run("fewer Windows nodes", func(t *testing.T) {
+		remove := func(name string) {
+			if err := client.CoreV1().Nodes().Delete(t.Context(), name, metav1.DeleteOptions{}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		remove("windows-2")
+		expect(t, findings(t, admin), "node-count", preflight.Failing, "1 simulated Windows nodes")
+		remove("windows-1")
+		expect(t, findings(t, admin), "node-count", preflight.Failing, "no Windows node")
+		expect(t, findings(t, admin), "windows-version", preflight.Unknown, "the cluster has no Windows node")
+	})
+}
+
+// bind makes the role and gives it to a service account.
+func bind(t *testing.T, client kubernetes.Interface, role *rbacv1.ClusterRole, account string) {
+	t.Helper()
+	must(client.RbacV1().ClusterRoles().Create(t.Context(), role, metav1.CreateOptions{}))(t)
+	must(client.RbacV1().ClusterRoleBindings().Create(t.Context(), &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: account},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role.Name},
+		Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: "default", Name: account}},
+	}, metav1.CreateOptions{}))(t)
+}
+
+// changeNode changes a node, which others change too.
+func changeNode(t *testing.T, client kubernetes.Interface, name string, change func(*corev1.Node)) {
+	t.Helper()
+	until(t, func(ctx context.Context) (bool, error) {
+		n, err := client.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
+		if err != nil {
+			return false, err
+		}
+		change(n)
+		_, err = client.CoreV1().Nodes().Update(ctx, n, metav1.UpdateOptions{})
+		return err == nil, nil
+	})
+}
+
+// played makes a kubeconfig for an API server that is only played.
+func played(t *testing.T, handle http.HandlerFunc) (kubeconfig string, server *httptest.Server) {
+	t.Helper()
+	server = httptest.NewServer(handle)
+	t.Cleanup(server.Close)
+	kubeconfig = filepath.Join(t.TempDir(), "kubeconfig")
+	text := "apiVersion: v1\nkind: Config\ncurrent-context: x\nclusters: [{name: x, cluster: {server: " + server.URL + "}}]\ncontexts: [{name: x, context: {cluster: x, user: x}}]\nusers: [{name: x, user: {}}]\n"
+	if err := os.WriteFile(kubeconfig, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return kubeconfig, server
+}
+
+func TestABrokenServerMakesNothingAbsent(t *testing.T) {
+	kubeconfig, _ := played(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/version" {
+			w.Write([]byte(`{"gitVersion": "v1.36.3"}`))
+			return
+		}
+		http.Error(w, "etcd is gone", http.StatusInternalServerError)
+	})
+	for id, f := range findings(t, connect(t, kubeconfig)) {
+		if !slices.Contains([]string{"server-version", "kubectl", "provider", "internet"}, id) && (f.Status != preflight.Unknown || !strings.HasPrefix(f.Found, "not known: ")) {
+			t.Errorf("%s is %s: %s", id, f.Status, f.Found)
+		}
+	}
+}
+
+func TestAServerThatDoesNotKnowTheUserIsAnError(t *testing.T) {
+	kubeconfig, _ := played(t, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(http.StatusUnauthorized)
+		w.Write([]byte(`{"kind": "Status", "apiVersion": "v1", "status": "Failure", "message": "Unauthorized", "reason": "Unauthorized", "code": 401}`))
+	})
+	if _, err := preflight.Gather(t.Context(), connect(t, kubeconfig)); err == nil || !strings.Contains(err.Error(), "Unauthorized") && !strings.Contains(err.Error(), "provide credentials") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestAServerThatIsNotThereIsAnError(t *testing.T) {
+	kubeconfig, server := played(t, nil)
+	server.Close()
+	if _, err := preflight.Gather(t.Context(), connect(t, kubeconfig)); err == nil || !strings.Contains(err.Error(), "does not answer") {
+		t.Errorf("got %v", err)
+	}
+}
