@@ -112,7 +112,7 @@ func open(dir string) (*Folder, error) {
 		return nil, fmt.Errorf("report folder %s: %w", dir, err)
 	}
 	if err := os.MkdirAll(filepath.Join(abs, LogsDir), 0o755); err != nil {
-		return nil, fmt.Errorf("making the report folder: %w", err)
+		return nil, fmt.Errorf("making report folder %s: %w", dir, err)
 	}
 	lock := flock.New(filepath.Join(abs, lockFile))
 	ok, err := lock.TryLock()
@@ -198,6 +198,9 @@ func dropCutLine(path string) error {
 			return file.Truncate(keep)
 		}
 		keep -= n
+	}
+	if end == 0 {
+		return nil
 	}
 	return file.Truncate(0)
 }
