@@ -1,4 +1,7 @@
-// Package redact takes secrets out of text before it is stored or shown.
+// Package redact takes secrets out of text before it is stored or shown: what
+// stands in kubeconfigs, in Secrets, in dumps of HTTP requests, and keys that
+// are known by their form. It finds forms and fields, not every secret there
+// can be.
 package redact
 
 import (
@@ -17,15 +20,20 @@ var patterns = []struct {
 	// HTTP headers, as Go's dumps and klog print them.
 	{regexp.MustCompile(`(?i)\b((?:proxy-)?authorization["']?\s*[:=]\s*\[?["']?(?:bearer|basic|negotiate)\s+)[^\s"',\]]+`), "${1}" + Mask},
 	{regexp.MustCompile(`(?i)\b(bearer\s+)[A-Za-z0-9._~+/-]{16,}=*`), "${1}" + Mask},
-	// JSON web tokens: service account tokens, OIDC.
+	// JSON web tokens: service account tokens, OIDC; also as Secrets hold them.
 	{regexp.MustCompile(`\beyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]*`), Mask},
+	{regexp.MustCompile(`\bZXlK[A-Za-z0-9+/]{40,}=*`), Mask},
 	// Fields of kubeconfig files, docker configs and Secrets.
-	{regexp.MustCompile(`(?i)((?:client-key-data|client-certificate-data|\.dockerconfigjson|id-token|refresh-token|access[-_]?token|client[-_]?secret|password|passwd)["']?\s*[:=]\s*["']?)[^\s"',}]+`), "${1}" + Mask},
+	{regexp.MustCompile(`(?i)((?:client-key-data|client-certificate-data|\.dockerconfigjson|id-token|refresh[-_]token|access[-_]?token|client[-_]?secret|secret[-_]?access[-_]?key|account[-_]?key|password|passwd)["']?\s*[:=]\s*["']?)[^\s"',;}]+`), "${1}" + Mask},
+	{regexp.MustCompile(`(?m)(^[\s-]*token:\s*["']?|["'](?:token|auth|identitytoken)["']:\s*["'])[^\s"',}]{8,}`), "${1}" + Mask},
+	// Passwords in addresses.
+	{regexp.MustCompile(`(\b[a-z][a-z0-9+.-]*://[^\s/:@"']+:)[^\s/@"']+@`), "${1}" + Mask + "@"},
 	// Keys of cloud providers and of GitHub, by their fixed beginnings.
 	{regexp.MustCompile(`\b(?:AKIA|ASIA)[A-Z0-9]{16}\b`), Mask},
+	{regexp.MustCompile(`\bya29\.[A-Za-z0-9_-]{20,}`), Mask},
 	{regexp.MustCompile(`\bgh[pousr]_[A-Za-z0-9]{20,}\b`), Mask},
 	{regexp.MustCompile(`\bgithub_pat_[A-Za-z0-9_]{20,}\b`), Mask},
-	{regexp.MustCompile(`([?&](?:sig|X-Amz-Signature|X-Goog-Signature)=)[^&\s"']+`), "${1}" + Mask},
+	{regexp.MustCompile(`([?&](?:sig|X-Amz-Signature|X-Amz-Security-Token|X-Goog-Signature)=)[^&\s"']+`), "${1}" + Mask},
 }
 
 var privateKey = regexp.MustCompile(`(?s)-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|$)`)
@@ -42,8 +50,10 @@ func String(s string) string {
 // Writer writes to an underlying writer, line by line, without secrets. Close
 // writes a last line that had no end.
 type Writer struct {
-	w     io.Writer
-	line  []byte
+	w    io.Writer
+	line []byte
+	// cut says that the rest of a line that was too long is dropped.
+	cut   bool
 	inKey bool
 	err   error
 }
@@ -51,49 +61,83 @@ type Writer struct {
 // NewWriter returns a Writer on w.
 func NewWriter(w io.Writer) *Writer { return &Writer{w: w} }
 
-// maxLine bounds what is held back; a longer line is written in pieces.
+// maxLine bounds what is held back. What is longer is cut: in pieces, a secret
+// could slip through between two of them.
 const maxLine = 1 << 20
+
+const cutNote = " … (the rest of the line is cut)"
 
 // Write takes the next piece of text.
 func (w *Writer) Write(p []byte) (int, error) {
 	n := len(p)
 	for len(p) > 0 && w.err == nil {
-		i := bytes.IndexByte(p, '\n')
-		if i < 0 {
-			w.line = append(w.line, p...)
-			if len(w.line) > maxLine {
-				w.flush()
-			}
+		piece, end := p, bytes.IndexByte(p, '\n')
+		if end >= 0 {
+			piece = p[:end]
+		}
+		if room := maxLine - len(w.line); len(piece) > room {
+			w.cut = true
+			piece = piece[:room]
+		}
+		w.line = append(w.line, piece...)
+		if end < 0 {
 			break
 		}
-		w.line = append(w.line, p[:i+1]...)
-		w.flush()
-		p = p[i+1:]
+		w.flush("\n")
+		p = p[end+1:]
 	}
 	return n, w.err
 }
 
-// flush writes the line. The lines of a private key are dropped up to its end.
-func (w *Writer) flush() {
-	line := w.line
+var (
+	keyBegins = regexp.MustCompile(`-----BEGIN [A-Z ]*PRIVATE KEY-----`)
+	keyEnds   = regexp.MustCompile(`-----END [A-Z ]*PRIVATE KEY-----`)
+	// keyLine is a line of a private key, alone or behind a log's prefix.
+	keyLine = regexp.MustCompile(`^\s*[A-Za-z0-9+/=]*\s*$|[A-Za-z0-9+/=]{40,}\s*$|(?:Proc-Type|DEK-Info): `)
+)
+
+// flush writes the line. The lines of a private key are dropped up to its end,
+// or up to one that can be no part of it: who mentions a key's beginning does
+// not silence the rest of the log.
+func (w *Writer) flush(end string) {
+	line := string(w.line)
 	w.line = w.line[:0]
-	begins := bytes.Contains(line, []byte("-----BEGIN ")) && bytes.Contains(line, []byte("PRIVATE KEY-----"))
-	ends := bytes.Contains(line, []byte("-----END ")) && bytes.Contains(line, []byte("PRIVATE KEY-----"))
-	switch {
-	case w.inKey:
-		w.inKey = !ends
-		return
-	case begins && !ends:
-		w.inKey = true
-		line = []byte(Mask + "\n")
+	if w.cut {
+		w.cut = false
+		line = wholeWords(line) + cutNote
 	}
-	_, w.err = io.WriteString(w.w, String(string(line)))
+	if w.inKey {
+		if at := keyEnds.FindStringIndex(line); at != nil {
+			w.inKey = false
+			if line = line[at[1]:]; line == "" {
+				return
+			}
+		} else if keyLine.MatchString(line) {
+			return
+		}
+		w.inKey = false
+	}
+	if at := keyBegins.FindAllStringIndex(line, -1); at != nil && !keyEnds.MatchString(line[at[len(at)-1][1]:]) {
+		w.inKey = true
+	}
+	_, w.err = io.WriteString(w.w, String(line)+end)
+}
+
+// wholeWords takes the last word of a line that was cut off: it may be the
+// beginning of a secret, which only the whole of it would give away.
+func wholeWords(line string) string {
+	for i := len(line) - 1; i >= 0; i-- {
+		if line[i] == ' ' || line[i] == '\t' {
+			return line[:i]
+		}
+	}
+	return ""
 }
 
 // Close writes what is left. It does not close the underlying writer.
 func (w *Writer) Close() error {
-	if len(w.line) > 0 {
-		w.flush()
+	if w.err == nil && (len(w.line) > 0 || w.cut) {
+		w.flush("")
 	}
 	return w.err
 }
