@@ -1,0 +1,325 @@
+package lease
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/kubernetes"
+	coordination "k8s.io/client-go/kubernetes/typed/coordination/v1"
+
+	"github.com/windows-op-readiness/windows-op-readiness/internal/result"
+	"github.com/windows-op-readiness/windows-op-readiness/specs"
+)
+
+// Holder says who locks, for the errors of others. Only RunID decides.
+type Holder struct {
+	RunID string
+	// Shard is such as "2/3".
+	Shard string
+	Host  string
+}
+
+// Group is what the lock is held for: tests of one phase under one set of
+// conditions.
+type Group struct {
+	Phase      specs.Phase
+	Conditions result.RunConditions
+}
+
+func (g Group) String() string {
+	return fmt.Sprintf("%s, %s", g.Phase, g.Conditions)
+}
+
+func (g Group) validate() error {
+	switch g.Phase {
+	case specs.Parallel, specs.Serial, specs.Disruptive:
+		return nil
+	}
+	return fmt.Errorf("phase %.40q is none of parallel, serial, disruptive", string(g.Phase))
+}
+
+// beside reports whether two groups of one run may be at work together.
+func (g Group) beside(other Group) bool { return g.Phase == specs.Parallel && g == other }
+
+// Clock is the time that a lock goes by.
+type Clock interface {
+	Now() time.Time
+	// Sleep returns the error of ctx when that ends first.
+	Sleep(ctx context.Context, d time.Duration) error
+}
+
+type systemClock struct{}
+
+func (systemClock) Now() time.Time { return time.Now() }
+
+func (systemClock) Sleep(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// Options have a default each.
+type Options struct {
+	// Duration is how long a holder lives that does not renew; 0 is 40 seconds.
+	Duration time.Duration
+	// Interval is the time between renewals; 0 is a quarter of Duration.
+	Interval time.Duration
+	// Poll is how often who waits looks, and how soon a renewal that failed is
+	// tried again; 0 is a twentieth of Duration.
+	Poll time.Duration
+	// Note is told what is worth a line: who is waited for, and which dead
+	// holder was replaced. It may be called from several goroutines.
+	Note  func(text string)
+	Clock Clock
+}
+
+// Lock is one process's part in the lock of one cluster. Acquire and Release
+// must not run at the same time; Lost and Err may be called at any time.
+type Lock struct {
+	Options
+	leases coordination.LeaseInterface
+	holder Holder
+	id     string
+
+	mu   sync.Mutex
+	seen observations
+	hold *hold // nil when this process is not a member
+	// listed says that the Lease may name this process, member or not.
+	listed bool
+}
+
+// New returns a lock that nobody holds yet. It sends no request. The client
+// should have a rate limit of its own, so that renewals never queue behind
+// other requests.
+func New(client kubernetes.Interface, holder Holder, o Options) *Lock {
+	o.Duration = cmp.Or(o.Duration, 40*time.Second)
+	o.Interval = cmp.Or(o.Interval, o.Duration/4)
+	o.Poll = cmp.Or(o.Poll, o.Duration/20)
+	if o.Note == nil {
+		o.Note = func(string) {}
+	}
+	if o.Clock == nil {
+		o.Clock = systemClock{}
+	}
+	return &Lock{Options: o, leases: client.CoordinationV1().Leases(Namespace), holder: holder, id: rand.Text()}
+}
+
+// Acquire returns when tests of the group may run. Who holds the lock already
+// goes over to the group in one step, so that no other run comes between.
+//
+// While another run has the cluster, Acquire waits if wait is set, and returns a
+// [HeldError] otherwise; without wait it still looks until the lease expires
+// when the other run seems to be dead. Shards of its own run are always waited
+// for. When ctx ends, so does the wait, with ctx's error.
+//
+// Release must be called in the end, also when Acquire failed: who waits for
+// shards of its own run is a member already.
+func (l *Lock) Acquire(ctx context.Context, g Group, wait bool) error {
+	if err := l.validate(g); err != nil {
+		return err
+	}
+	if err := l.Err(); err != nil {
+		return err
+	}
+	var waitsFor *HeldError
+	answered := l.Clock.Now()
+	for first := true; ; first = false {
+		held, err := l.enter(ctx, g)
+		switch {
+		case ctx.Err() != nil && waitsFor != nil:
+			return fmt.Errorf("waiting for the cluster: %w: %w", ctx.Err(), waitsFor)
+		case ctx.Err() != nil:
+			return fmt.Errorf("locking the cluster: %w", ctx.Err())
+		case err != nil:
+			outage := !first && l.Err() == nil && !apierrors.IsForbidden(err)
+			if !outage || l.Clock.Now().Sub(answered) >= l.Duration {
+				return err
+			}
+		case held == nil:
+			return nil
+		case !held.own && !wait && !held.stale:
+			return held
+		default:
+			answered = l.Clock.Now()
+			if waitsFor == nil || !waitsFor.same(held) {
+				l.Note("waiting: " + held.who())
+			}
+			waitsFor = held
+		}
+		if err := l.Clock.Sleep(ctx, l.Poll); err != nil {
+			return fmt.Errorf("waiting for the cluster: %w: %w", err, waitsFor)
+		}
+	}
+}
+
+func (l *Lock) validate(g Group) error {
+	if err := g.validate(); err != nil {
+		return fmt.Errorf("locking the cluster: %w", err)
+	}
+	if l.holder.RunID == "" {
+		return errors.New("locking the cluster: the run has no id")
+	}
+	for _, text := range []string{l.holder.RunID, l.holder.Shard, l.holder.Host, g.Conditions.String()} {
+		if !showable(text) {
+			return fmt.Errorf("locking the cluster: %.40q is longer than %d bytes, or cannot be shown", text, maxText)
+		}
+	}
+	if l.Interval >= l.Duration {
+		return fmt.Errorf("locking the cluster: a lease of %s cannot be renewed every %s", l.Duration, l.Interval)
+	}
+	return nil
+}
+
+// enter makes this process a member that is at work on the group, or returns
+// who is in the way.
+func (l *Lock) enter(ctx context.Context, g Group) (*HeldError, error) {
+	began := l.Clock.Now()
+	var d decision
+	err := l.edit(ctx, func(r *record) (*record, error) {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		var err error
+		d, err = l.decide(r, g)
+		l.listed = l.listed || d.next != nil
+		return d.next, err
+	})
+	if err != nil {
+		return nil, err
+	}
+	if d.next != nil {
+		l.begin(began)
+	}
+	for _, text := range d.replaced {
+		l.Note("replaced a holder of the cluster lock that had died: " + text)
+	}
+	return d.held, nil
+}
+
+// decision is what to do about a record.
+type decision struct {
+	next     *record    // to be written; nil where nothing is
+	held     *HeldError // who is in the way; nil when the group may run
+	replaced []string   // the dead that next leaves out
+}
+
+// decide says what to make of the record for the group's sake; l.mu is held.
+func (l *Lock) decide(r *record, g Group) (d decision, err error) {
+	now := l.Clock.Now()
+	if l.hold != nil {
+		if reason := l.missing(r); reason != "" {
+			return d, l.lose(l.hold, reason)
+		}
+	}
+	if r.problem != nil {
+		expiry := max(r.duration, l.Duration)
+		if l.seen.unreadableFor(r, now) < expiry {
+			d.held = &HeldError{Unreadable: r.problem, Expiry: expiry}
+			return d, nil
+		}
+		d.replaced = append(d.replaced, fmt.Sprintf("Lease %s/%s could not be read: %v", Namespace, Name, r.problem))
+		r = &record{}
+	}
+	living, dead := l.seen.note(r, now)
+	for _, m := range dead {
+		if m.ID != l.id {
+			d.replaced = append(d.replaced, m.describe(r.runID))
+		}
+	}
+	others := slices.DeleteFunc(living, func(m member) bool { return m.ID == l.id })
+	own := r.runID == l.holder.RunID
+	inTheWay := slices.DeleteFunc(slices.Clone(others), func(m member) bool {
+		return own && (m.Waiting || m.group().beside(g))
+	})
+	was := r.find(l.id)
+	if len(inTheWay) > 0 {
+		d.held = newHeldError(r.runID, own, inTheWay)
+		d.held.stale = l.seen.stale(inTheWay, now)
+		waits := was != nil && was.Waiting && was.group() == g
+		if !own || waits {
+			d.replaced = nil // the next who writes does that
+			return d, nil
+		}
+	}
+	me := member{
+		ID: l.id, Shard: l.holder.Shard, Host: l.holder.Host,
+		Phase: g.Phase, Conditions: g.Conditions, Waiting: d.held != nil,
+		Since: now.UTC(), Renewed: now.UTC(), Duration: l.Duration.String(),
+	}
+	if was != nil {
+		me.Since, me.Renewals = was.Since, was.Renewals+1
+	}
+	d.next = &record{runID: l.holder.RunID, members: append(others, me)}
+	return d, nil
+}
+
+// ErrLost says that others may have been at work on the cluster: what ends from
+// then on proves nothing.
+var ErrLost = errors.New("the cluster lock was lost")
+
+// Lost returns a channel that is closed when the lock is lost; see [Lock.Err].
+// It is for the time between an Acquire and a Release; outside of that, it is
+// nil.
+func (l *Lock) Lost() <-chan struct{} {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.hold == nil {
+		return nil
+	}
+	return l.hold.lost
+}
+
+// Err returns an [ErrLost] that says why, when the lock was lost and not yet
+// released.
+func (l *Lock) Err() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.hold == nil {
+		return nil
+	}
+	return l.hold.err
+}
+
+// Release ends the part in the lock; the last member to go removes the Lease.
+// What it could not remove when ctx ended expires by itself, or is removed when
+// Release is called again. After it, also where the lock was lost, Acquire
+// starts anew.
+func (l *Lock) Release(ctx context.Context) error {
+	l.mu.Lock()
+	h, listed := l.hold, l.listed
+	l.hold = nil
+	l.mu.Unlock()
+	if h != nil {
+		h.stop()
+		<-h.ended
+	}
+	if !listed {
+		return nil
+	}
+	err := l.edit(ctx, func(r *record) (*record, error) {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		if r.problem != nil || r.runID != l.holder.RunID || r.find(l.id) == nil {
+			return nil, nil
+		}
+		return l.without(r), nil
+	})
+	if err != nil {
+		return fmt.Errorf("releasing the cluster, which happens by itself after %s: %w", l.Duration, err)
+	}
+	l.mu.Lock()
+	l.listed = false
+	l.mu.Unlock()
+	return nil
+}
