@@ -93,7 +93,7 @@ func TestKilledAnywhereAndResumed(t *testing.T) {
 			}
 		}
 		remember()
-		if lines%3 == 0 && s.killed(s.events()+4, "run", "--resume", s.dir, "--e2e-binary", s.fake.Binary()) {
+		if lines%3 == 0 && s.killed(s.events()+4, "run", "--resume", s.dir) {
 			s.dead()
 			remember()
 		}
@@ -105,7 +105,7 @@ func TestKilledAnywhereAndResumed(t *testing.T) {
 		}
 		before := s.fake.Starts(t)
 		what := fmt.Sprintf("resumed after %d events", lines+1)
-		s.want(what, s.main("run", "--resume", s.dir, "--e2e-binary", s.fake.Binary()), verdict.ExitReady)
+		s.want(what, s.main("run", "--resume", s.dir), verdict.ExitReady)
 		run := s.results()
 		for i := range run.Plan.Tests {
 			test := &run.Plan.Tests[i]
@@ -164,7 +164,7 @@ func TestResumeRefusesWhileE2ETestLives(t *testing.T) {
 	// The line before it may have been cut off.
 	fmt.Fprintf(file, "\n{\"type\":\"batch-started\",\"batch\":{\"id\":\"77\",\"pid\":%d,\"pidStart\":%d}}\n{\"type\":\"test-st", p.PID, p.Start)
 	file.Close()
-	resume := []string{"run", "--resume", s.dir, "--e2e-binary", s.fake.Binary()}
+	resume := []string{"run", "--resume", s.dir}
 	s.want("while it lives", s.main(resume...), verdict.ExitInconclusive, fmt.Sprintf("e2e.test of batch 77 still runs (process %d)", p.PID))
 	if err := p.Kill(); err != nil {
 		t.Fatal(err)

@@ -97,7 +97,7 @@ func TestAServerThatGoesAwayHalfWay(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.fake.Rewrite(t, e2etest.Script{Version: "v1.36.3", Tests: sceneTests})
-	s.want("the run that goes on", s.main("run", "--resume", s.dir, "--e2e-binary", s.fake.Binary()), verdict.ExitReady)
+	s.want("the run that goes on", s.main("run", "--resume", s.dir), verdict.ExitReady)
 	if s.starts("[sig-x] a") != 1 {
 		t.Errorf("started %q", s.fake.Starts(t))
 	}
@@ -252,7 +252,7 @@ func TestInterruptOnceStopsGracefully(t *testing.T) {
 	if len(s.selectors) == 0 || !strings.Contains(s.selectors[0], run.Batches[0].SuiteRunID) {
 		t.Errorf("namespaces asked for: %q, want those of %s", s.selectors, run.Batches[0].SuiteRunID)
 	}
-	s.want("the run that goes on", s.main("run", "--resume", s.dir, "--e2e-binary", s.fake.Binary()), verdict.ExitReady)
+	s.want("the run that goes on", s.main("run", "--resume", s.dir), verdict.ExitReady)
 	if s.starts("[sig-x] a") != 1 || s.starts("[sig-x] b") != 2 {
 		t.Errorf("started %q", s.fake.Starts(t))
 	}

@@ -24,6 +24,8 @@ type Manifest struct {
 	E2EVersion  string       `json:"e2eVersion"`
 	Cluster     Facts        `json:"cluster"`
 	Declared    Declarations `json:"declared,omitzero"`
+	// Settings are how the tests were run; a run that is resumed takes them over.
+	Settings Settings `json:"settings,omitzero"`
 	// Target says which cluster it was, so that the run can be resumed.
 	Target Target `json:"target,omitzero"`
 	// Kubectl is the kubectl that tests could run; "" where there was none.
@@ -51,6 +53,23 @@ type Target struct {
 	// Made is the cluster that the run made itself, as "kwok/name"; it is
 	// removed when the run has ended.
 	Made string `json:"made,omitempty"`
+}
+
+// Settings are how tests are run, without what selects them. None of them is a
+// secret; files are named, not copied.
+type Settings struct {
+	// E2EBinary is the e2e.test that was named; "" is the one of the cache.
+	E2EBinary            string   `json:"e2eBinary,omitempty"`
+	Procs                int      `json:"procs,omitempty"`
+	Retries              int      `json:"retries,omitempty"`
+	Steer                string   `json:"steer,omitempty"`
+	Kubectl              string   `json:"kubectl,omitempty"`
+	NonBlockingTaints    []string `json:"nonBlockingTaints,omitempty"`
+	AllowedNotReadyNodes int      `json:"allowedNotReadyNodes,omitempty"`
+	DNSDomain            string   `json:"dnsDomain,omitempty"`
+	DockerConfig         string   `json:"dockerConfig,omitempty"`
+	RepoList             string   `json:"repoList,omitempty"`
+	E2EArgs              []string `json:"e2eArgs,omitempty"`
 }
 
 // Declarations are what the user says of the cluster.

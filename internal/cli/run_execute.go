@@ -1,0 +1,180 @@
+package cli
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"time"
+
+	"golang.org/x/term"
+
+	"github.com/windows-op-readiness/windows-op-readiness/internal/cluster"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/e2e"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/evidence"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/progress"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/report"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/result"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/run"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/steer"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/verdict"
+)
+
+// execution is a run that is ready to go.
+type execution struct {
+	plan     *result.Plan
+	manifest *result.Manifest
+	folder   *result.Folder
+	binary   *e2e.Binary
+	cluster  *cluster.Cluster
+	steering run.Steering
+	previous *result.Run
+}
+
+// steering finds out how pods can be put where cases want them, and notes it
+// in the manifest. What a killed run has left in force is removed.
+func (o *runOptions) steering(ctx context.Context, c *cluster.Cluster, m *result.Manifest) (run.Steering, error) {
+	m.Steering = ""
+	if o.Steer == steerOff {
+		return nil, nil
+	}
+	s, err := steer.New(ctx, c.Client(), c.Dynamic(), m.RunID)
+	switch {
+	case errors.Is(err, steer.ErrNotServed) && o.Steer == steerAuto:
+		return nil, nil
+	case errors.Is(err, steer.ErrNotServed):
+		return nil, usageErrorf("--steer=%s: %w", o.Steer, err)
+	case err != nil:
+		return nil, err
+	}
+	if err := s.Remove(ctx); err != nil {
+		return nil, err
+	}
+	m.Steering = s.String()
+	return s, nil
+}
+
+// observe begins to watch pods. Where that is not possible, the run goes on,
+// and proves no placement.
+func (e *execution) observe(ctx context.Context, s *Surroundings) (run.Evidence, func()) {
+	w, err := evidence.Start(ctx, e.cluster.Client(), e.manifest.Cluster.Nodes, e.cluster.Node)
+	if err != nil {
+		fmt.Fprintf(s.Stderr, "warning: pods are not observed, so no placement will be proven: %v\n", err)
+		return nil, func() {}
+	}
+	return w, w.Stop
+}
+
+// execute runs the tests, judges, writes JUnit and manifest, and reports.
+func (o *runOptions) execute(ctx context.Context, s *Surroundings, e execution) error {
+	temp, err := os.MkdirTemp("", "op-readiness-*")
+	if err != nil {
+		return fmt.Errorf("making a temporary folder: %w", err)
+	}
+	defer os.RemoveAll(temp)
+	tests := run.Tests(e.plan, e.manifest)
+	if e.previous != nil {
+		tests = slices.DeleteFunc(tests, func(t *result.PlannedTest) bool {
+			runs := e.previous.Attempts[t.ID]
+			return len(runs) > 0 && runs[len(runs)-1].State != result.TestError
+		})
+	}
+	fmt.Fprintf(s.Stderr, "%s: %d tests to run for %d cases of plan %.19s; results in %s\n",
+		e.cluster.Server, len(tests), len(e.plan.Cases), e.plan.Digest, e.folder.Dir())
+	pods, stopWatching := e.observe(ctx, s)
+	defer stopWatching()
+	observer := progress.New(o.style(s), s.Stderr, widthOf(s.Stderr), e.plan, tests, time.Now)
+	runErr := run.Run(ctx, run.Options{
+		Plan:     e.plan,
+		Manifest: e.manifest,
+		Folder:   e.folder,
+		Binary:   e.binary,
+		Flags: e2e.Flags{
+			Kubeconfig:           o.Kubeconfig,
+			Context:              o.Context,
+			Provider:             e.plan.Provider,
+			Kubectl:              o.Kubectl,
+			NonBlockingTaints:    o.NonBlockingTaints,
+			AllowedNotReadyNodes: o.AllowedNotReadyNodes,
+			DNSDomain:            o.DNSDomain,
+			DockerConfig:         o.DockerConfig,
+			RepoList:             o.RepoList,
+			Extra:                o.E2EArgs,
+		},
+		Env:      s.Environ,
+		Cluster:  e.cluster,
+		Observer: observer,
+		Evidence: pods,
+		Steering: e.steering,
+		Retries:  o.Retries,
+		Procs:    o.Procs,
+		Previous: e.previous,
+		Stop:     s.stop,
+		TempDir:  temp,
+	})
+	observer.Close()
+	if runErr != nil && !errors.Is(runErr, run.ErrInterrupted) {
+		return runErr
+	}
+	done, err := result.Read(e.folder.Dir())
+	if err != nil {
+		return err
+	}
+	judgement := verdict.Judge(done)
+	if err := report.WriteFolder(e.folder, done, judgement, time.Now().UTC()); err != nil {
+		return err
+	}
+	results := report.Results{Run: done, Judgement: judgement, Width: terminalWidth(s)}
+	if err := results.Write(s.Stdout, report.Format(o.Output)); err != nil {
+		return fmt.Errorf("writing the report: %w", err)
+	}
+	fmt.Fprintf(s.Stderr, "Results: %s\n", e.folder.Dir())
+	return exitWith(judgement.ExitCode())
+}
+
+// style is how progress is shown: as asked, else as fits where it goes.
+func (o *runOptions) style(s *Surroundings) progress.Style {
+	switch {
+	case o.LogFormat == "json":
+		return progress.JSON
+	case s.Getenv("GITHUB_ACTIONS") == "true":
+		return progress.GitHub
+	case o.LogFormat == "" && isTerminal(s.Stderr) && s.Getenv("CI") == "":
+		return progress.Live
+	}
+	return progress.Plain
+}
+
+func isTerminal(w any) bool {
+	f, ok := w.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
+}
+
+// terminalWidth is that of standard output.
+func terminalWidth(s *Surroundings) int { return widthOf(s.Stdout) }
+
+// widthOf returns how many columns the terminal has that w is, 0 for no
+// terminal.
+func widthOf(w any) int {
+	if f, ok := w.(*os.File); ok {
+		if width, _, err := term.GetSize(int(f.Fd())); err == nil {
+			return width
+		}
+	}
+	return 0
+}
+
+// newRunID returns an id that sorts by time and that no other run has.
+func newRunID(now time.Time) string {
+	return now.Format("20060102-150405-") + randomHex()
+}
+
+// randomHex returns 8 random hexadecimal digits.
+func randomHex() string {
+	var random [4]byte
+	rand.Read(random[:]) // never fails
+	return hex.EncodeToString(random[:])
+}

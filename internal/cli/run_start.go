@@ -1,0 +1,330 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/windows-op-readiness/windows-op-readiness/internal/cluster"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/conformance"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/e2e"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/provider/kwok"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/result"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/verdict"
+	"github.com/windows-op-readiness/windows-op-readiness/specs"
+)
+
+// start begins a new run.
+func (o *runOptions) start(ctx context.Context, s *Surroundings) error {
+	prepare := s.untilStop(ctx)
+	m := &result.Manifest{
+		Schema:      result.ManifestSchema,
+		RunID:       o.RunID,
+		Shard:       o.Shard,
+		Attempt:     1,
+		ToolVersion: toolVersion(),
+		Declared:    result.Declarations{AirGapped: o.AirGapped, Without: o.Without},
+		Started:     time.Now().UTC(),
+	}
+	if m.RunID == "" {
+		m.RunID = newRunID(m.Started)
+	}
+	if o.ReportDir == "" {
+		o.ReportDir = s.Getenv("ARTIFACTS")
+	}
+	if o.ReportDir == "" {
+		o.ReportDir = filepath.Join("results", m.RunID)
+	}
+	if err := result.CheckNew(o.ReportDir); err != nil {
+		return usageErrorf("%w", err)
+	}
+	if err := checkWritable(o.ReportDir); err != nil {
+		return usageErrorf("%w", err)
+	}
+	if o.Cluster != "" {
+		down, err := o.makeCluster(prepare, s, m, "run-"+randomHex())
+		if err != nil {
+			return interrupted(prepare, err)
+		}
+		defer down()
+	}
+	c, err := o.connect(prepare, s, m)
+	if err != nil {
+		return interrupted(prepare, err)
+	}
+	binary, err := o.binaryFor(prepare, s, m)
+	if err != nil {
+		return interrupted(prepare, err)
+	}
+	steering, err := o.steering(prepare, c, m)
+	if err != nil {
+		return interrupted(prepare, err)
+	}
+	tests, err := binary.List(prepare)
+	if err != nil {
+		return interrupted(prepare, err)
+	}
+	p, err := o.planFor(s, tests)
+	if err != nil {
+		return err
+	}
+	m.E2EVersion, m.PlanDigest, m.Settings = binary.Version, p.Digest, o.settings()
+	folder, err := result.Create(o.ReportDir, p, m)
+	if err != nil {
+		if errors.Is(err, result.ErrInUse) {
+			return usageErrorf("%w", err)
+		}
+		return err
+	}
+	defer folder.Close()
+	if err := o.importConformance(folder, p, tests); err != nil {
+		return err
+	}
+	return o.execute(ctx, s, execution{plan: p, manifest: m, folder: folder, binary: binary, cluster: c, steering: steering})
+}
+
+// resume goes on with a run that did not come to its end.
+func (o *runOptions) resume(ctx context.Context, s *Surroundings, given func(flag string) bool) error {
+	prepare := s.untilStop(ctx)
+	folder, err := result.Reopen(o.Resume)
+	if err != nil {
+		return usageErrorf("--resume: %w", err)
+	}
+	defer folder.Close()
+	previous, err := result.Read(o.Resume)
+	if err != nil {
+		return usageErrorf("--resume: %w", err)
+	}
+	for _, b := range previous.Batches {
+		if b.Exit == "" && e2e.Alive(b.PID, b.PIDStart) {
+			return fmt.Errorf("--resume %s: e2e.test of batch %s still runs (process %d): wait for it, or end it", o.Resume, b.ID, b.PID)
+		}
+	}
+	m := previous.Manifest
+	o.adopt(m.Settings, given)
+	m.Finished, m.Interrupted = time.Time{}, false
+	if o.Kubeconfig == "" {
+		o.Kubeconfig, o.Context = m.Target.Kubeconfig, m.Target.Context
+	}
+	if name, made := strings.CutPrefix(m.Target.Made, kwok.ProviderName+"/"); made {
+		// It is still there when the run was killed, and gone when it stopped.
+		o.KubernetesVersion = m.Cluster.ServerVersion
+		down, err := o.makeCluster(prepare, s, m, name)
+		if err != nil {
+			return interrupted(prepare, err)
+		}
+		defer down()
+	}
+	declared, facts := m.Declared, m.Cluster
+	c, err := o.connect(prepare, s, m)
+	if err != nil {
+		return interrupted(prepare, err)
+	}
+	if m.Cluster.ServerVersion != facts.ServerVersion {
+		return usageErrorf("--resume %s: the run was on Kubernetes %s, and this cluster is %s: name the right --kubeconfig", o.Resume, facts.ServerVersion, m.Cluster.ServerVersion)
+	}
+	m.Declared, m.Settings = declared, o.settings()
+	steering, err := o.steering(prepare, c, m)
+	if err != nil {
+		return interrupted(prepare, err)
+	}
+	o.KubernetesVersion = m.E2EVersion
+	binary, err := o.binary(prepare, s, m.E2EVersion)
+	if err != nil {
+		return interrupted(prepare, err)
+	}
+	if err := folder.WriteJSON(result.ManifestFile, m); err != nil {
+		return err
+	}
+	return o.execute(ctx, s, execution{plan: previous.Plan, manifest: m, folder: folder, binary: binary, cluster: c, steering: steering, previous: previous})
+}
+
+// settings are the flags that a resumed run takes over.
+func (o *runOptions) settings() result.Settings {
+	return result.Settings{
+		E2EBinary:            absolute(o.E2EBinary),
+		Procs:                o.Procs,
+		Retries:              o.Retries,
+		Steer:                o.Steer,
+		Kubectl:              o.Kubectl,
+		NonBlockingTaints:    o.NonBlockingTaints,
+		AllowedNotReadyNodes: o.AllowedNotReadyNodes,
+		DNSDomain:            o.DNSDomain,
+		DockerConfig:         o.DockerConfig,
+		RepoList:             o.RepoList,
+		E2EArgs:              o.E2EArgs,
+	}
+}
+
+// adopt takes the settings of the run before over, but for the flags that are
+// given anew.
+func (o *runOptions) adopt(s result.Settings, given func(flag string) bool) {
+	for flag, take := range map[string]func(){
+		"e2e-binary":              func() { o.E2EBinary = s.E2EBinary },
+		"procs":                   func() { o.Procs = s.Procs },
+		"retries":                 func() { o.Retries = s.Retries },
+		"steer":                   func() { o.Steer = s.Steer },
+		"kubectl":                 func() { o.Kubectl = s.Kubectl },
+		"non-blocking-taints":     func() { o.NonBlockingTaints = s.NonBlockingTaints },
+		"allowed-not-ready-nodes": func() { o.AllowedNotReadyNodes = s.AllowedNotReadyNodes },
+		"dns-domain":              func() { o.DNSDomain = s.DNSDomain },
+		"e2e-docker-config-file":  func() { o.DockerConfig = s.DockerConfig },
+		"kube-test-repo-list":     func() { o.RepoList = s.RepoList },
+		"e2e-arg":                 func() { o.E2EArgs = s.E2EArgs },
+	} {
+		if !given(flag) {
+			take()
+		}
+	}
+}
+
+// makeCluster makes the cluster that --cluster names, and returns what removes
+// it.
+func (o *runOptions) makeCluster(ctx context.Context, s *Surroundings, m *result.Manifest, name string) (func(), error) {
+	p, err := kwokProvider(s, &o.storeOptions)
+	if err != nil {
+		return nil, err
+	}
+	options := kwok.DefaultOptions()
+	options.Name = name
+	options.KubernetesVersion = cmp.Or(o.KubernetesVersion, options.KubernetesVersion)
+	made, err := p.Up(ctx, options)
+	if err != nil {
+		return nil, err
+	}
+	m.Target.Made = kwok.ProviderName + "/" + name
+	o.Kubeconfig, o.Context = made.Kubeconfig, made.Context
+	return func() {
+		// The cluster goes also, and above all, when the run was interrupted.
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		defer cancel()
+		if err := p.Down(ctx, name); err != nil {
+			fmt.Fprintf(s.Stderr, "op-readiness: the cluster is left behind: %v\nRemove it: op-readiness cluster down %s\n", err, name)
+		}
+	}, nil
+}
+
+// checkWritable returns an error when a report folder cannot be made or
+// written: before minutes go by for results that cannot be kept.
+func checkWritable(dir string) error {
+	at, err := filepath.Abs(dir)
+	if err != nil {
+		return fmt.Errorf("--report-dir: %w", err)
+	}
+	info, err := os.Stat(at)
+	for errors.Is(err, fs.ErrNotExist) && at != filepath.Dir(at) {
+		at = filepath.Dir(at)
+		info, err = os.Stat(at)
+	}
+	if err == nil && !info.IsDir() {
+		err = fmt.Errorf("%s is not a folder", at)
+	}
+	if err == nil {
+		var file *os.File
+		if file, err = os.CreateTemp(at, ".op-readiness-*"); err == nil {
+			file.Close()
+			err = os.Remove(file.Name())
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("--report-dir: results cannot be written to %s: %w: name another folder", dir, err)
+	}
+	return nil
+}
+
+// connect reaches the cluster and reads its facts into the manifest.
+func (o *runOptions) connect(ctx context.Context, s *Surroundings, m *result.Manifest) (*cluster.Cluster, error) {
+	target, err := cluster.Locate(o.Kubeconfig, o.Context, s.Getenv)
+	if err != nil {
+		return nil, usageErrorf("%w", err)
+	}
+	c, err := cluster.Connect(target)
+	if err != nil {
+		return nil, usageErrorf("%w", err)
+	}
+	facts, err := c.Facts(ctx)
+	if err != nil {
+		return nil, err
+	}
+	m.Cluster = *facts
+	m.Target.Kubeconfig, m.Target.Context = target.Kubeconfig, target.Context
+	o.Kubeconfig = target.Kubeconfig
+	if o.Kubectl == "" {
+		if path, err := exec.LookPath("kubectl"); err == nil {
+			o.Kubectl, _ = filepath.Abs(path)
+		}
+	} else if _, err := exec.LookPath(o.Kubectl); err != nil {
+		return nil, usageErrorf("--kubectl: %w", err)
+	}
+	m.Kubectl = o.Kubectl
+	return c, nil
+}
+
+// binaryFor returns the e2e.test for the server's version, and refuses one
+// that is too far from it.
+func (o *runOptions) binaryFor(ctx context.Context, s *Surroundings, m *result.Manifest) (*e2e.Binary, error) {
+	version := o.KubernetesVersion
+	if version == "" {
+		v, err := specs.ParseVersion(m.Cluster.ServerVersion)
+		if err != nil {
+			return nil, err
+		}
+		version = "v" + v.String()
+	}
+	if o.E2EBinary == "" {
+		// Before minutes go by for a binary that cannot be used.
+		if _, err := cluster.CheckSkew(version, m.Cluster.ServerVersion); err != nil {
+			return nil, usageErrorf("%w", err)
+		}
+	}
+	binary, err := o.binary(ctx, s, version)
+	if err != nil {
+		return nil, err
+	}
+	warning, err := cluster.CheckSkew(binary.Version, m.Cluster.ServerVersion)
+	if err != nil {
+		return nil, usageErrorf("%w", err)
+	}
+	if warning != "" {
+		fmt.Fprintf(s.Stderr, "warning: %s\n", warning)
+	}
+	return binary, nil
+}
+
+func (o *runOptions) importConformance(folder *result.Folder, p *result.Plan, tests *specs.TestList) error {
+	if len(o.ConformanceJUnit) == 0 {
+		return nil
+	}
+	outcome, reason, err := conformance.Read(o.ConformanceJUnit, tests)
+	if err != nil {
+		return usageErrorf("--conformance-junit: %w", err)
+	}
+	for i := range p.Cases {
+		if p.Cases[i].Check == verdict.CheckLinuxConformance {
+			return folder.Append(result.Event{
+				Time: time.Now().UTC(),
+				Type: result.CaseDecided,
+				Case: &result.Decision{ID: p.Cases[i].ID, Outcome: string(outcome), Reason: reason},
+			})
+		}
+	}
+	return nil
+}
+
+// absolute is path seen from anywhere; "" stays "".
+func absolute(path string) string {
+	if path == "" {
+		return ""
+	}
+	if abs, err := filepath.Abs(path); err == nil {
+		return abs
+	}
+	return path
+}
