@@ -18,8 +18,8 @@ import (
 const label = "[Conformance]"
 
 // Read judges JUnit files: conformance is passed when every conformance test
-// that e2e.test has passed in them, and none failed. A test that failed and
-// later passed has passed. Unreadable files are an error.
+// that e2e.test has passed in them. Of a test that was run again, the last
+// result counts, in the order of the files. Unreadable files are an error.
 func Read(files []string, tests *specs.TestList) (verdict.Outcome, string, error) {
 	wanted := map[string]bool{}
 	for _, t := range tests.Tests {
@@ -27,20 +27,21 @@ func Read(files []string, tests *specs.TestList) (verdict.Outcome, string, error
 			wanted[t.Name] = true
 		}
 	}
-	passed, failed := map[string]bool{}, map[string]bool{}
+	if len(wanted) == 0 {
+		return verdict.Error, fmt.Sprintf("e2e.test %s has no conformance tests to compare the JUnit with", tests.Version), nil
+	}
+	passed := map[string]bool{}
 	for _, path := range files {
-		if err := readFile(path, passed, failed); err != nil {
+		if err := readFile(path, passed); err != nil {
 			return "", "", err
 		}
 	}
 	var failures, missing []string
 	for name := range wanted {
-		switch {
-		case passed[name]:
-		case failed[name]:
-			failures = append(failures, name)
-		default:
+		if ok, ran := passed[name]; !ran {
 			missing = append(missing, name)
+		} else if !ok {
+			failures = append(failures, name)
 		}
 	}
 	slices.Sort(failures)
@@ -54,7 +55,8 @@ func Read(files []string, tests *specs.TestList) (verdict.Outcome, string, error
 	return verdict.Passed, fmt.Sprintf("all %d conformance tests of %s passed, by the JUnit that was given", len(wanted), tests.Version), nil
 }
 
-func readFile(path string, passed, failed map[string]bool) error {
+// readFile notes of each conformance test that ran whether it passed.
+func readFile(path string, passed map[string]bool) error {
 	file, err := os.Open(path)
 	if err != nil {
 		return fmt.Errorf("conformance JUnit: %w", err)
@@ -62,17 +64,13 @@ func readFile(path string, passed, failed map[string]bool) error {
 	defer file.Close()
 	keep := func(name string, skipped bool) bool { return !skipped && strings.Contains(name, label) }
 	_, err = junit.Read(file, junit.Options{Source: path, Keep: keep}, func(c junit.Case) error {
-		// The framework's own report puts the node's type before the name and
+		// Ginkgo's own report puts the node's type before the name, and may put
 		// the labels after it.
 		name := strings.TrimPrefix(c.Name, "[It] ")
 		if i := strings.LastIndex(name, " ["); i > 0 && strings.Contains(name[i:], ", ") {
 			name = name[:i]
 		}
-		if c.Failure != nil || c.Error != nil {
-			failed[name] = true
-		} else {
-			passed[name] = true
-		}
+		passed[name] = c.Failure == nil && c.Error == nil
 		return nil
 	})
 	if err != nil {
