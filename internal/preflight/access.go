@@ -30,10 +30,12 @@ type Purpose string
 
 // The purposes; each has a finding of its own.
 const (
-	ForSuite    Purpose = "suite"
-	ForEvidence Purpose = "evidence"
-	ForSteering Purpose = "steering"
-	ForCleanup  Purpose = "cleanup"
+	ForSuite Purpose = "suite"
+	// ForAdditional is only for tests beyond the standard, which never gate.
+	ForAdditional Purpose = "additional"
+	ForEvidence   Purpose = "evidence"
+	ForSteering   Purpose = "steering"
+	ForCleanup    Purpose = "cleanup"
 	// ForPreflight is only written into the role: without it, findings are
 	// unknown.
 	ForPreflight Purpose = "preflight"
@@ -41,7 +43,10 @@ const (
 
 const steeringGroup = "admissionregistration.k8s.io"
 
-var everything = []string{"create", "delete", "get", "list", "patch", "update", "watch"}
+var (
+	everything = []string{"create", "delete", "get", "list", "patch", "update", "watch"}
+	status     = []string{"get", "patch", "update"}
+)
 
 // The suite makes namespaces and nearly everything in them; the verbs are those
 // of the tests that the standard selects, and of the framework around them.
@@ -66,6 +71,16 @@ var needs = []struct {
 	{ForSuite, "authorization.k8s.io", []string{"subjectaccessreviews"}, []string{"create"}},
 	{ForSuite, rbacv1.GroupName, []string{"clusterroles"}, []string{"bind", "create", "delete", "get"}},
 	{ForSuite, rbacv1.GroupName, []string{"clusterrolebindings", "rolebindings"}, []string{"create", "delete", "get"}},
+	{ForAdditional, "", []string{"persistentvolumeclaims"}, everything},
+	{ForAdditional, "", []string{"persistentvolumes"}, []string{"list"}},
+	{ForAdditional, "", []string{"namespaces/status", "nodes/status", "pods/status", "services/status"}, status},
+	{ForAdditional, "apps", []string{"daemonsets/status", "deployments/scale", "deployments/status", "replicasets/scale", "replicasets/status", "statefulsets/scale", "statefulsets/status"}, status},
+	{ForAdditional, "apps", []string{"controllerrevisions"}, everything},
+	{ForAdditional, "autoscaling", []string{"horizontalpodautoscalers"}, everything},
+	{ForAdditional, "batch", []string{"cronjobs"}, everything},
+	{ForAdditional, "policy", []string{"poddisruptionbudgets"}, everything},
+	{ForAdditional, "policy", []string{"poddisruptionbudgets/status"}, status},
+	{ForAdditional, "scheduling.k8s.io", []string{"priorityclasses"}, everything},
 	{ForEvidence, "", []string{"pods"}, []string{"list", "watch"}},
 	{ForEvidence, "", []string{"nodes"}, []string{"get", "list"}},
 	{ForSteering, steeringGroup, []string{"mutatingadmissionpolicies", "mutatingadmissionpolicybindings"}, []string{"create", "delete", "list"}},

@@ -103,7 +103,8 @@ var purposes = []struct {
 	what    string
 	status  Status
 }{
-	{ForSuite, "permission-suite", "what Kubernetes' tests do", Failing},
+	{ForSuite, "permission-suite", "what the standard's tests do", Failing},
+	{ForAdditional, "permission-additional", "what the tests beyond the standard do (run --additional)", Warning},
 	{ForEvidence, "permission-evidence", "watching pods and nodes, without which no placement is proven", Failing},
 	{ForSteering, "permission-steering", "steering pods to an operating system", Failing},
 	{ForCleanup, "permission-cleanup", "removing what tests leave behind", Failing},

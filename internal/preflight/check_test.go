@@ -233,8 +233,9 @@ func TestCheck(t *testing.T) {
 				{"apps", "deployments", "delete", ForSuite},
 				{"", "pods", "watch", ForEvidence},
 			})
-		}, "permission-suite", Failing, "3 permissions are missing for what Kubernetes' tests do: create pods/exec, create/delete deployments.apps", "--print-rbac"},
+		}, "permission-suite", Failing, "3 permissions are missing for what the standard's tests do: create pods/exec, create/delete deployments.apps", "--print-rbac"},
 		{"missing permissions of the evidence", func(f *Facts) { f.Missing = value([]Need{{"", "pods", "watch", ForEvidence}}) }, "permission-evidence", Failing, "no placement is proven: watch pods", "--print-rbac"},
+		{"missing permissions of additional tests", func(f *Facts) { f.Missing = value([]Need{{"policy", "poddisruptionbudgets", "create", ForAdditional}}) }, "permission-additional", Warning, "create poddisruptionbudgets.policy", "--print-rbac"},
 		{"permissions that cannot be asked for", func(f *Facts) { f.Missing = Read[[]Need]{Err: refused} }, "permission-cleanup", Unknown, "not known", ""},
 		{"steering", nil, "steering", OK, "MutatingAdmissionPolicy v1 is served", ""},
 		{"no steering", func(f *Facts) { f.Steering = value("") }, "steering", Failing, "not served", "--runtime-config"},

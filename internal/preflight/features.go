@@ -54,7 +54,7 @@ func (c *checker) dualStack() {
 	f := Finding{ID: "dual-stack", Group: Network, Status: OK, How: "nodes: podCIDRs; Service default/kubernetes: ipFamilies", Concerns: []string{"dual-stack"}}
 	single := c.count(func(n *Node) bool { return len(n.PodCIDRs) == 1 })
 	double := c.count(func(n *Node) bool { return len(n.PodCIDRs) > 1 })
-	all := len(c.Facts.Nodes.Value)
+	all := len(c.Nodes.Value)
 	primary := ""
 	if c.Families.Err == nil {
 		primary = " (" + strings.Join(c.Families.Value, ", ") + ")"
@@ -67,8 +67,8 @@ func (c *checker) dualStack() {
 		}
 		c.declaredAbsent(f, "--without dual-stack", fact)
 		return
-	case c.Facts.Nodes.Err != nil:
-		c.unknown(f, c.Facts.Nodes.Err)
+	case c.Nodes.Err != nil:
+		c.unknown(f, c.Nodes.Err)
 		return
 	case all > 0 && single == all:
 		f.Found = fmt.Sprintf("single-stack%s: every node has one pod CIDR; Extend.ServiceProxy is not asked", primary)
@@ -189,8 +189,8 @@ func (c *checker) gmsa() {
 	f = Finding{ID: "gmsa-node", Group: Features, Status: OK, How: "nodes: label " + gmsaNodeLabel, Concerns: []string{"gmsa"}}
 	names := c.names(func(n *Node) bool { return n.GMSA })
 	switch {
-	case c.Facts.Nodes.Err != nil:
-		c.unknown(f, c.Facts.Nodes.Err)
+	case c.Nodes.Err != nil:
+		c.unknown(f, c.Nodes.Err)
 		return
 	case len(names) == 1:
 		f.Found = names[0]
@@ -213,14 +213,14 @@ func (c *checker) hostProcess() {
 		c.declaredAbsent(f, "--without hpc", "")
 		return
 	}
-	if c.Facts.Nodes.Err != nil {
-		c.unknown(f, c.Facts.Nodes.Err)
+	if c.Nodes.Err != nil {
+		c.unknown(f, c.Nodes.Err)
 		return
 	}
 	var old, other []string
 	windows := 0
-	for i := range c.Facts.Nodes.Value {
-		n := &c.Facts.Nodes.Value[i]
+	for i := range c.Nodes.Value {
+		n := &c.Nodes.Value[i]
 		if !realWindows(n) {
 			continue
 		}

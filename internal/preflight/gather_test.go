@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -355,7 +356,7 @@ func played(t *testing.T, handle http.HandlerFunc) (kubeconfig string, server *h
 func TestABrokenServerMakesNothingAbsent(t *testing.T) {
 	kubeconfig, _ := played(t, func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/version" {
-			w.Write([]byte(`{"gitVersion": "v1.36.3"}`))
+			fmt.Fprint(w, `{"gitVersion": "v1.36.3"}`)
 			return
 		}
 		http.Error(w, "etcd is gone", http.StatusInternalServerError)
@@ -371,7 +372,7 @@ func TestAServerThatDoesNotKnowTheUserIsAnError(t *testing.T) {
 	kubeconfig, _ := played(t, func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(http.StatusUnauthorized)
-		w.Write([]byte(`{"kind": "Status", "apiVersion": "v1", "status": "Failure", "message": "Unauthorized", "reason": "Unauthorized", "code": 401}`))
+		fmt.Fprint(w, `{"kind": "Status", "apiVersion": "v1", "status": "Failure", "message": "Unauthorized", "reason": "Unauthorized", "code": 401}`)
 	})
 	if _, err := preflight.Gather(t.Context(), connect(t, kubeconfig)); err == nil || !strings.Contains(err.Error(), "Unauthorized") && !strings.Contains(err.Error(), "provide credentials") {
 		t.Errorf("got %v", err)

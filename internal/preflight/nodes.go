@@ -43,7 +43,7 @@ func system(os specs.OS) string {
 }
 
 func (c *checker) nodes() {
-	if err := c.Facts.Nodes.Err; err != nil {
+	if err := c.Nodes.Err; err != nil {
 		for _, id := range []string{
 			"node-count", "windows-nodes", "linux-worker", "node-ready", "node-taints", "windows-version", "windows-version-supported",
 			"kubelet-skew", "kube-proxy-skew", "container-runtime", "windows-memory",
@@ -67,8 +67,8 @@ func (c *checker) count(keep func(*Node) bool) int { return len(c.names(keep)) }
 
 func (c *checker) names(keep func(*Node) bool) []string {
 	var names []string
-	for i := range c.Facts.Nodes.Value {
-		if n := &c.Facts.Nodes.Value[i]; keep(n) {
+	for i := range c.Nodes.Value {
+		if n := &c.Nodes.Value[i]; keep(n) {
 			names = append(names, n.Name)
 		}
 	}
@@ -141,7 +141,7 @@ func (c *checker) usableNodes() {
 }
 
 func (c *checker) readiness() {
-	f := Finding{ID: "node-ready", Group: Nodes, Status: OK, How: "nodes: condition Ready", Found: fmt.Sprintf("all %d are ready", len(c.Facts.Nodes.Value))}
+	f := Finding{ID: "node-ready", Group: Nodes, Status: OK, How: "nodes: condition Ready", Found: fmt.Sprintf("all %d are ready", len(c.Nodes.Value))}
 	if bad := c.names(func(n *Node) bool { return !n.Ready }); len(bad) > 0 {
 		f.Status = Warning
 		f.Found = "not ready: " + shorten(bad, 5)
@@ -156,8 +156,8 @@ var controlPlaneTaints = []string{"node-role.kubernetes.io/control-plane", "node
 func (c *checker) taints() {
 	byTaint := map[string][]string{}
 	var keys []string
-	for i := range c.Facts.Nodes.Value {
-		n := &c.Facts.Nodes.Value[i]
+	for i := range c.Nodes.Value {
+		n := &c.Nodes.Value[i]
 		for _, t := range n.Taints {
 			key, _, _ := strings.Cut(t, ":")
 			key, _, _ = strings.Cut(key, "=")
@@ -196,8 +196,8 @@ func (c *checker) windowsVersions() {
 	f := Finding{ID: "windows-version", Group: Nodes, Status: OK, How: "nodes: label node.kubernetes.io/windows-build", Concerns: []string{"cluster-windows-os-version"}}
 	builds := map[string]int{}
 	var unlabelled, foreign []string
-	for i := range c.Facts.Nodes.Value {
-		n := &c.Facts.Nodes.Value[i]
+	for i := range c.Nodes.Value {
+		n := &c.Nodes.Value[i]
 		switch {
 		case !realWindows(n):
 		case n.WindowsBuild == "":
@@ -303,8 +303,8 @@ func (c *checker) skew(id, component, how string, version func(*Node) string) {
 	}
 	var bad, mute []string
 	versions := map[string]bool{}
-	for i := range c.Facts.Nodes.Value {
-		n := &c.Facts.Nodes.Value[i]
+	for i := range c.Nodes.Value {
+		n := &c.Nodes.Value[i]
 		v, err := specs.ParseVersion(version(n))
 		if err != nil {
 			mute = append(mute, n.Name)
@@ -400,8 +400,8 @@ func (c *checker) containerRuntime() {
 	f := Finding{ID: "container-runtime", Group: Nodes, Status: OK, How: "nodes: containerRuntimeVersion"}
 	versions := map[string]bool{}
 	var other, mute []string
-	for i := range c.Facts.Nodes.Value {
-		n := &c.Facts.Nodes.Value[i]
+	for i := range c.Nodes.Value {
+		n := &c.Nodes.Value[i]
 		switch {
 		case n.Simulated:
 			continue
@@ -424,8 +424,8 @@ func (c *checker) containerRuntime() {
 		f.Found = "nodes that do not say: " + shorten(mute, 5)
 	case len(versions) == 0:
 		f.Status = Unknown
-		f.Found = fmt.Sprintf("all %d nodes are simulated", len(c.Facts.Nodes.Value))
-		if len(c.Facts.Nodes.Value) == 0 {
+		f.Found = fmt.Sprintf("all %d nodes are simulated", len(c.Nodes.Value))
+		if len(c.Nodes.Value) == 0 {
 			f.Found = "the cluster has no node"
 		}
 	}
@@ -437,8 +437,8 @@ func (c *checker) memory() {
 	f := Finding{ID: "windows-memory", Group: Nodes, Status: OK, How: "nodes: memory capacity and allocatable"}
 	var none, mute []string
 	var least, most int64 = -1, 0
-	for i := range c.Facts.Nodes.Value {
-		n := &c.Facts.Nodes.Value[i]
+	for i := range c.Nodes.Value {
+		n := &c.Nodes.Value[i]
 		kept := n.Capacity - n.Allocatable
 		switch {
 		case !realWindows(n):
