@@ -57,8 +57,10 @@ type Clock interface {
 
 type systemClock struct{}
 
+// Now implements [Clock].
 func (systemClock) Now() time.Time { return time.Now() }
 
+// Sleep implements [Clock].
 func (systemClock) Sleep(ctx context.Context, d time.Duration) error {
 	t := time.NewTimer(d)
 	defer t.Stop()
@@ -201,10 +203,14 @@ func (l *Lock) enter(ctx context.Context, g Group) (*HeldError, error) {
 	if d.next != nil {
 		l.begin(began)
 	}
-	for _, text := range d.replaced {
+	l.noteReplaced(d.replaced)
+	return d.held, nil
+}
+
+func (l *Lock) noteReplaced(holders []string) {
+	for _, text := range holders {
 		l.Note("replaced a holder of the cluster lock that had died: " + text)
 	}
-	return d.held, nil
 }
 
 // decision is what to do about a record.
@@ -231,13 +237,8 @@ func (l *Lock) decide(r *record, g Group) (d decision, err error) {
 		d.replaced = append(d.replaced, fmt.Sprintf("Lease %s/%s could not be read: %v", Namespace, Name, r.problem))
 		r = &record{}
 	}
-	living, dead := l.seen.note(r, now)
-	for _, m := range dead {
-		if m.ID != l.id {
-			d.replaced = append(d.replaced, m.describe(r.runID))
-		}
-	}
-	others := slices.DeleteFunc(living, func(m member) bool { return m.ID == l.id })
+	others, dead := l.others(r)
+	d.replaced = append(d.replaced, dead...)
 	own := r.runID == l.holder.RunID
 	inTheWay := slices.DeleteFunc(slices.Clone(others), func(m member) bool {
 		return own && (m.Waiting || m.group().beside(g))
@@ -313,7 +314,8 @@ func (l *Lock) Release(ctx context.Context) error {
 		if r.problem != nil || r.runID != l.holder.RunID || r.find(l.id) == nil {
 			return nil, nil
 		}
-		return l.without(r), nil
+		others, _ := l.others(r)
+		return &record{runID: r.runID, members: others}, nil
 	})
 	if err != nil {
 		return fmt.Errorf("releasing the cluster, which happens by itself after %s: %w", l.Duration, err)

@@ -54,7 +54,11 @@ func (l *Lock) renew(ctx context.Context, h *hold, renewed time.Time) {
 			return
 		}
 		attempt, cancel := context.WithTimeout(ctx, left)
-		failed = l.edit(attempt, func(r *record) (*record, error) { return l.renewal(h, r) })
+		var replaced []string
+		failed = l.edit(attempt, func(r *record) (next *record, err error) {
+			next, replaced, err = l.renewal(h, r)
+			return next, err
+		})
 		cancel()
 		pause = l.Poll
 		switch {
@@ -62,30 +66,36 @@ func (l *Lock) renew(ctx context.Context, h *hold, renewed time.Time) {
 			return
 		case failed == nil:
 			pause, renewed, failed = l.Interval, began, errLate
+			l.noteReplaced(replaced)
 		}
 	}
 }
 
-// renewal is the record with this process renewed, and without the dead.
-func (l *Lock) renewal(h *hold, r *record) (*record, error) {
+// renewal is the record with this process renewed and without the dead, and
+// what to call those.
+func (l *Lock) renewal(h *hold, r *record) (*record, []string, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if reason := l.missing(r); reason != "" {
-		return nil, l.lose(h, reason)
+		return nil, nil, l.lose(h, reason)
 	}
 	me := *r.find(l.id)
 	me.Renewals++
 	me.Renewed = l.Clock.Now().UTC()
-	next := l.without(r)
-	next.members = append(next.members, me)
-	return next, nil
+	others, dead := l.others(r)
+	return &record{runID: r.runID, members: append(others, me)}, dead, nil
 }
 
-// without is the record without this process and without the dead; l.mu is
-// held.
-func (l *Lock) without(r *record) *record {
-	living, _ := l.seen.note(r, l.Clock.Now())
-	return &record{runID: r.runID, members: slices.DeleteFunc(living, func(m member) bool { return m.ID == l.id })}
+// others are the members beside this process: the living, and what to call the
+// dead; l.mu is held.
+func (l *Lock) others(r *record) (living []member, dead []string) {
+	living, expired := l.seen.note(r, l.Clock.Now())
+	for _, m := range expired {
+		if m.ID != l.id {
+			dead = append(dead, m.describe(r.runID))
+		}
+	}
+	return slices.DeleteFunc(living, func(m member) bool { return m.ID == l.id }), dead
 }
 
 // lose says why the lock was lost; l.mu is held.
