@@ -22,18 +22,23 @@ func WriteFolder(folder *result.Folder, run *result.Run, j *verdict.Judgement, n
 	if err != nil {
 		return err
 	}
-	old, err := filepath.Glob(folder.Path("junit_*.xml"))
-	if err != nil {
-		return fmt.Errorf("looking for JUnit of an earlier attempt: %w", err)
-	}
-	for _, path := range old {
-		if err := os.Remove(path); err != nil {
-			return fmt.Errorf("removing JUnit of an earlier attempt: %w", err)
-		}
-	}
+	written := map[string]bool{}
 	for _, f := range files {
 		if err := folder.WriteFile(f.Name, f.Data); err != nil {
 			return err
+		}
+		written[f.Name] = true
+	}
+	entries, err := os.ReadDir(folder.Dir())
+	if err != nil {
+		return fmt.Errorf("looking for JUnit of an earlier attempt: %w", err)
+	}
+	for _, e := range entries {
+		if old, _ := filepath.Match("junit_*.xml", e.Name()); !old || written[e.Name()] {
+			continue
+		}
+		if err := os.Remove(folder.Path(e.Name())); err != nil {
+			return fmt.Errorf("removing JUnit of an earlier attempt: %w", err)
 		}
 	}
 	if err := folder.WriteJSON(result.MetadataFile, Metadata(run, j)); err != nil {
@@ -66,6 +71,8 @@ func Metadata(run *result.Run, j *verdict.Judgement) map[string]string {
 		windows[strings.TrimSpace(build)] = true
 		runtimes[n.ContainerRuntime] = true
 	}
+	delete(windows, "")
+	delete(runtimes, "")
 	join := func(set map[string]bool) string { return strings.Join(slices.Sorted(maps.Keys(set)), ", ") }
 	return map[string]string{
 		"kubernetes-version": run.Manifest.Cluster.ServerVersion,

@@ -46,7 +46,7 @@ func JUnit(j *verdict.Judgement) ([]junit.File, error) {
 	for _, s := range j.Suites {
 		cases = append(cases, junit.Case{
 			Name:    strings.TrimSpace(fmt.Sprintf("batch %s %s", s.Batch, s.Node)),
-			Failure: &junit.Detail{Message: firstLine(s.Message), Type: errorType, Body: s.Message},
+			Failure: &junit.Detail{Message: firstLine(gist(s.Message)), Type: errorType, Body: s.Message},
 		})
 	}
 	part, err := junit.Split(runContext, cases, junit.SplitOptions{})
@@ -107,7 +107,7 @@ func detail(c *junit.Case, outcome verdict.Outcome, reason string) {
 	if reason == "" {
 		reason = string(outcome)
 	}
-	d := &junit.Detail{Message: firstLine(reason), Body: reason}
+	d := &junit.Detail{Message: firstLine(gist(reason)), Body: reason}
 	switch outcome {
 	case verdict.Passed, verdict.Flaky:
 	case verdict.Failed:

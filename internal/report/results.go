@@ -1,11 +1,15 @@
 package report
 
 import (
+	"bytes"
 	"fmt"
 	"io"
+	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/jedib0t/go-pretty/v6/text"
 
@@ -45,7 +49,7 @@ func (r *Results) Write(w io.Writer, format Format) error {
 	case FormatMarkdown:
 		return r.writeMarkdown(w)
 	case FormatCSV:
-		return r.cases(plain).Write(w, FormatCSV)
+		return r.cases(maxCSV).Write(w, FormatCSV)
 	default:
 		j := r.Judgement
 		t := Table{Value: jsonResults{
@@ -67,7 +71,7 @@ func (r *Results) Write(w io.Writer, format Format) error {
 
 // VerdictLine is a judgement in one line: the scope, the word, the counts.
 func VerdictLine(j *verdict.Judgement) string {
-	return fmt.Sprintf("Windows operational readiness of %s: %s (%s)", j.Scope, strings.ToUpper(string(j.Verdict)), j.Counts)
+	return fmt.Sprintf("Windows operational readiness of %s: %s (%s)", short(j.Scope.String(), maxText), strings.ToUpper(string(j.Verdict)), j.Counts)
 }
 
 // About says in one line what was tested.
@@ -86,56 +90,127 @@ func About(run *result.Run) string {
 		return fmt.Sprintf("%d %s nodes (%d simulated)", all, name, simulated)
 	}
 	return fmt.Sprintf("Kubernetes %s, e2e.test %s, %s and %s",
-		f.ServerVersion, run.Manifest.E2EVersion, nodes(specs.Linux), nodes(specs.Windows))
+		short(f.ServerVersion, maxText), short(run.Manifest.E2EVersion, maxText), nodes(specs.Linux), nodes(specs.Windows))
 }
 
-const maxReasons = 8
+// How much of what a results folder says is shown: bytes of a text, of one in
+// a spreadsheet, and lines.
+const (
+	maxText    = 400
+	maxCSV     = 8000
+	maxReasons = 8
+	maxSuites  = 20
+)
+
+// doesNotGate explains the mark of categories that do not.
+const doesNotGate = "* does not gate readiness"
 
 func (r *Results) writeTable(w io.Writer) error {
+	var b bytes.Buffer
 	j := r.Judgement
-	fmt.Fprintln(w, VerdictLine(j))
-	fmt.Fprintln(w, About(r.Run))
-	fmt.Fprintln(w)
-	if err := r.categories().Write(w, FormatTable); err != nil {
+	fmt.Fprintln(&b, VerdictLine(j))
+	fmt.Fprintf(&b, "%s\n\n", About(r.Run))
+	if err := r.categories().Write(&b, FormatTable); err != nil {
 		return err
 	}
-	fmt.Fprintln(w)
-	r.list(w)
-	if len(j.Reasons) > 0 {
-		fmt.Fprintf(w, "\nWhy it is not %s:\n", verdict.Ready)
-		for i, reason := range j.Reasons {
-			if i == maxReasons {
-				fmt.Fprintf(w, "  … and %d more\n", len(j.Reasons)-i)
-				break
-			}
-			fmt.Fprintf(w, "  %s\n", plain(reason))
+	if r.someDoNotGate() {
+		fmt.Fprintln(&b, doesNotGate)
+	}
+	r.list(&b)
+	if reasons := reasons(j); len(reasons) > 0 {
+		fmt.Fprintf(&b, "\nWhy it is not %s:\n", verdict.Ready)
+		for _, reason := range reasons {
+			fmt.Fprintf(&b, "  %s\n", reason)
 		}
 	}
-	for _, s := range j.Suites {
-		fmt.Fprintf(w, "\nOutside of any test, batch %s, %s:\n  %s\n", s.Batch, s.Node, result.Cut(plain(s.Message), 400))
+	for i, s := range j.Suites {
+		if i == maxSuites {
+			fmt.Fprintf(&b, "\n… and %d more failures outside of any test\n", len(j.Suites)-i)
+			break
+		}
+		fmt.Fprintf(&b, "\nOutside of any test, batch %s, %s:\n  %s\n", short(s.Batch, maxText), short(s.Node, maxText), short(gist(s.Message), maxText))
 	}
 	for _, note := range j.Beside {
-		fmt.Fprintf(w, "\n%s\n", note)
+		fmt.Fprintf(&b, "\n%s\n", plain(note))
 	}
-	_, err := fmt.Fprintf(w, "\n%s\n", VerdictLine(j))
+	fmt.Fprintf(&b, "\n%s\n", VerdictLine(j))
+	_, err := w.Write(b.Bytes())
 	return err
 }
 
 func (r *Results) writeMarkdown(w io.Writer) error {
+	var b bytes.Buffer
 	j := r.Judgement
-	fmt.Fprintf(w, "## %s\n\n%s\n\n", markdown(VerdictLine(j)), markdown(About(r.Run)))
-	if err := r.categories().Write(w, FormatMarkdown); err != nil {
+	fmt.Fprintf(&b, "## %s\n\n%s\n\n", markdown(VerdictLine(j)), markdown(About(r.Run)))
+	for _, reason := range reasons(j) {
+		fmt.Fprintf(&b, "- %s\n", markdown(reason))
+	}
+	for _, note := range j.Beside {
+		fmt.Fprintf(&b, "- %s\n", markdown(plain(note)))
+	}
+	if len(j.Reasons)+len(j.Beside) > 0 {
+		fmt.Fprintln(&b)
+	}
+	if err := r.categories().Write(&b, FormatMarkdown); err != nil {
 		return err
 	}
-	fmt.Fprintln(w)
-	if err := r.cases(func(s string) string { return markdown(result.Cut(plain(s), 400)) }).Write(w, FormatMarkdown); err != nil {
+	if r.someDoNotGate() {
+		fmt.Fprintf(&b, "\n%s\n", markdown(doesNotGate))
+	}
+	fmt.Fprintln(&b)
+	if err := r.cases(maxText).Write(&b, FormatMarkdown); err != nil {
 		return err
 	}
-	for _, reason := range append(j.Reasons[:min(len(j.Reasons), maxReasons):maxReasons], j.Beside...) {
-		fmt.Fprintf(w, "\n- %s", markdown(plain(reason)))
-	}
-	_, err := fmt.Fprintln(w)
+	_, err := w.Write(b.Bytes())
 	return err
+}
+
+func (r *Results) someDoNotGate() bool {
+	return slices.ContainsFunc(r.Judgement.Categories, func(c verdict.CategoryResult) bool { return !c.Gates })
+}
+
+// reasons are why the verdict is not "ready". Where many cases are, those of
+// one outcome are one reason, and the rules that only sum up go unnamed.
+func reasons(j *verdict.Judgement) []string {
+	var out []string
+	if len(j.Reasons) <= maxReasons {
+		for _, reason := range j.Reasons {
+			out = append(out, short(reason, maxText))
+		}
+		return out
+	}
+	blocks := map[string]bool{}
+	for _, o := range []verdict.Outcome{verdict.Failed, verdict.Unproven, verdict.Error, verdict.NotTested} {
+		var ids []string
+		for i := range j.Cases {
+			c := &j.Cases[i]
+			if c.Outcome != o || c.Blocks() == "" {
+				continue
+			}
+			blocks[c.Blocks()] = true
+			if !c.SumsUp() {
+				ids = append(ids, short(c.Case.ID, maxText))
+			}
+		}
+		switch {
+		case len(ids) > maxReasons:
+			out = append(out, fmt.Sprintf("%d cases are %s: %s … and %d more", len(ids), o, strings.Join(ids[:maxReasons/2], ", "), len(ids)-maxReasons/2))
+		case len(ids) > 1:
+			out = append(out, fmt.Sprintf("%d cases are %s: %s", len(ids), o, strings.Join(ids, ", ")))
+		case len(ids) == 1:
+			out = append(out, fmt.Sprintf("%s is %s", ids[0], o))
+		}
+	}
+	for _, reason := range j.Reasons {
+		if blocks[reason] {
+			continue
+		}
+		if len(out) >= 2*maxReasons {
+			return append(out, "… and more")
+		}
+		out = append(out, short(reason, maxText))
+	}
+	return out
 }
 
 // defaultWidth is how wide the list of cases is where no terminal says.
@@ -155,13 +230,17 @@ func (r *Results) list(w io.Writer) {
 		}
 	}
 	for _, category := range r.Judgement.Categories {
-		fmt.Fprintf(w, "\n%s\n", category.Category)
+		fmt.Fprintf(w, "\n%s: %s", short(string(category.Category), maxText), category.Verdict)
+		if category.Counts.Total > 0 {
+			fmt.Fprintf(w, ", %s", category.Counts)
+		}
+		fmt.Fprintln(w)
 		for i := range r.Judgement.Cases {
 			c := &r.Judgement.Cases[i]
 			if c.Case.Category != category.Category {
 				continue
 			}
-			head := plain(c.Case.ID)
+			head := short(c.Case.ID, maxText)
 			if note := caseNote(c); note != "" {
 				head += " (" + note + ")"
 			}
@@ -169,12 +248,18 @@ func (r *Results) list(w io.Writer) {
 				head += ", " + t
 			}
 			fmt.Fprintf(w, "%*s%s%s\n", column, c.Outcome, gap, head)
-			paragraph(plain(c.Case.Requirement))
+			paragraph(short(c.Case.Requirement, maxText))
 			if reason := why(c); reason != "" {
-				paragraph("→ " + result.Cut(plain(reason), 400))
+				paragraph("→ " + short(reason, maxText))
 			}
 		}
 	}
+}
+
+// columns name the outcomes, shortly.
+var columns = map[verdict.Outcome]string{
+	verdict.Passed: "Passed", verdict.Flaky: "Flaky", verdict.Failed: "Failed", verdict.Unproven: "Unproven", verdict.Error: "Error",
+	verdict.NotTested: "Not tested", verdict.NotApplicable: "N/A", verdict.NotImplemented: "No test",
 }
 
 // categories is one row a category. Columns of outcomes that none has are
@@ -185,16 +270,16 @@ func (r *Results) categories() *Table {
 	for _, o := range verdict.Outcomes() {
 		if r.Judgement.Outcomes[o] > 0 {
 			shown = append(shown, o)
-			t.Header = append(t.Header, strings.ToUpper(string(o[:1]))+string(o[1:]))
+			t.Header = append(t.Header, columns[o])
 		}
 	}
 	t.Header = append(t.Header, "Time")
 	for _, c := range r.Judgement.Categories {
 		word := string(c.Verdict)
 		if !c.Gates {
-			word += " (does not gate)"
+			word += " *"
 		}
-		row := []string{string(c.Category), word, strconv.Itoa(c.Counts.Proven), strconv.Itoa(c.Counts.Parts), strconv.Itoa(c.Counts.Total)}
+		row := []string{short(string(c.Category), maxText), word, strconv.Itoa(c.Counts.Proven), strconv.Itoa(c.Counts.Parts), strconv.Itoa(c.Counts.Total)}
 		for _, o := range shown {
 			row = append(row, count(c.Outcomes[o]))
 		}
@@ -210,17 +295,17 @@ func count(n int) string {
 	return strconv.Itoa(n)
 }
 
-// cases is one row a case.
-func (r *Results) cases(clean func(string) string) *Table {
+// cases is one row a case, with at most limit bytes in a cell.
+func (r *Results) cases(limit int) *Table {
 	t := &Table{Header: []string{"Case", "Outcome", "Time", "Requirement", "Why"}}
 	for i := range r.Judgement.Cases {
 		c := &r.Judgement.Cases[i]
 		t.Rows = append(t.Rows, []string{
-			clean(c.Case.ID),
+			short(c.Case.ID, limit),
 			strings.TrimSpace(string(c.Outcome) + " " + caseNote(c)),
 			seconds(c.Seconds),
-			clean(c.Case.Requirement),
-			clean(why(c)),
+			short(c.Case.Requirement, limit),
+			short(why(c), limit),
 		})
 	}
 	return t
@@ -242,11 +327,15 @@ func caseNote(c *verdict.CaseResult) string {
 // where the pods ran.
 func why(c *verdict.CaseResult) string {
 	parts := []string{}
-	if c.Reason != "" {
-		parts = append(parts, c.Reason)
+	switch reason := strings.TrimSuffix(gist(c.Reason), "."); {
+	case reason == "":
+	case c.Outcome == verdict.NotImplemented:
+		parts = append(parts, "Missing: "+reason)
+	default:
+		parts = append(parts, reason)
 	}
 	if c.Outcome.Good() && c.Case.Proof == specs.ProofPart && c.Case.Missing != "" {
-		parts = append(parts, "Not shown: "+c.Case.Missing)
+		parts = append(parts, "Not shown: "+strings.TrimSuffix(c.Case.Missing, "."))
 	}
 	if len(c.Images) > 0 && c.Outcome.Good() {
 		parts = append(parts, "Other images on Windows: "+strings.Join(c.Images, ", "))
@@ -264,14 +353,34 @@ func seconds(s float64) string {
 	return time.Duration(s * float64(time.Second)).Round(100 * time.Millisecond).String()
 }
 
-// plain makes one line of a text and takes control characters out of it.
-func plain(s string) string {
-	return strings.Join(strings.FieldsFunc(s, func(r rune) bool { return r == ' ' || r < ' ' || r == 0x7f }), " ")
+// harmless takes out of a text what would do something to a terminal or to the
+// order in which it is read: control characters but newlines, directions of
+// writing, and bytes that are no text.
+func harmless(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r != '\n' && (unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r)) {
+			return ' '
+		}
+		return r
+	}, strings.ToValidUTF8(s, "\uFFFD"))
 }
+
+// plain makes one harmless line of a text.
+func plain(s string) string { return strings.Join(strings.Fields(harmless(s)), " ") }
+
+// short is plain, of at most about limit bytes.
+func short(s string, limit int) string { return plain(result.Cut(plain(s), limit)) }
+
+// nodeLine is how ginkgo says, ahead of a failure, in which of a test's nodes it
+// was.
+var nodeLine = regexp.MustCompile(`(?m)\[[A-Z][A-Za-z ()]*\] \S+\.go:\d+$\n*`)
+
+// gist takes from a failure of ginkgo what stands before its message.
+func gist(message string) string { return strings.TrimSpace(nodeLine.ReplaceAllString(message, "")) }
 
 var markdownEscapes = strings.NewReplacer(
 	"&", "&amp;", "<", "&lt;", ">", "&gt;",
-	"\\", "\\\\", "`", "\\`", "*", "\\*", "_", "\\_", "[", "\\[", "]", "\\]", "#", "\\#",
+	"\\", "\\\\", "`", "\\`", "*", "\\*", "_", "\\_", "[", "\\[", "]", "\\]", "#", "\\#", "~", "\\~", "$", "\\$",
 	"@", "@\u200b",
 )
 

@@ -21,7 +21,8 @@ const (
 )
 
 // Table is a list to be shown: a header, rows, and what JSON readers get in
-// place of them.
+// place of them. Cells are text: what they could do to a terminal, a page or a
+// spreadsheet, Write takes from them.
 type Table struct {
 	Header []string
 	Rows   [][]string
@@ -54,9 +55,9 @@ func (t *Table) Write(w io.Writer, format Format) error {
 	}
 	tw := table.NewWriter()
 	tw.SetStyle(plainStyle())
-	tw.AppendHeader(toRow(t.Header))
+	tw.AppendHeader(toRow(t.Header, format))
 	for _, r := range t.Rows {
-		tw.AppendRow(toRow(r))
+		tw.AppendRow(toRow(r, format))
 	}
 	var configs []table.ColumnConfig
 	for _, h := range t.Header {
@@ -79,9 +80,12 @@ func (t *Table) Write(w io.Writer, format Format) error {
 	return err
 }
 
-func toRow(cells []string) table.Row {
+func toRow(cells []string, format Format) table.Row {
 	row := make(table.Row, len(cells))
 	for i, c := range cells {
+		if c = harmless(c); format == FormatMarkdown {
+			c = markdown(c)
+		}
 		row[i] = c
 	}
 	return row
@@ -94,5 +98,6 @@ func plainStyle() table.Style {
 	s.Box.PaddingRight = "   "
 	s.Options = table.Options{}
 	s.Format.Header = text.FormatUpper
+	s.CSV.FieldProtection = true // no cell is a formula
 	return s
 }

@@ -72,6 +72,9 @@ type CaseResult struct {
 	Images []string `json:"images,omitempty"`
 }
 
+// SumsUp reports whether the case is a rule that sums other cases up.
+func (c *CaseResult) SumsUp() bool { return c.Case.Kind == specs.Rule && sumsUp(c.Case.Check) }
+
 // Blocks says in a few words how the case keeps its scope from being ready;
 // "" where it does not.
 func (c *CaseResult) Blocks() string {
