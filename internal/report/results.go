@@ -355,15 +355,19 @@ func seconds(s float64) string {
 
 // harmless takes out of a text what would do something to a terminal or to the
 // order in which it is read: control characters but newlines, directions of
-// writing, and bytes that are no text.
+// writing, and bytes that are no text. What GitHub Actions would take for a
+// command in a log gets a space of no width.
 func harmless(s string) string {
-	return strings.Map(func(r rune) rune {
+	s = strings.Map(func(r rune) rune {
 		if r != '\n' && (unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r)) {
 			return ' '
 		}
 		return r
 	}, strings.ToValidUTF8(s, "\uFFFD"))
+	return strings.ReplaceAll(workflowCommand.ReplaceAllString(s, "$1:\u200b:"), "##[", "#\u200b#[")
 }
+
+var workflowCommand = regexp.MustCompile(`(^|\s)::`)
 
 // plain makes one harmless line of a text.
 func plain(s string) string { return strings.Join(strings.Fields(harmless(s)), " ") }

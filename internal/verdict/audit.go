@@ -167,5 +167,8 @@ func describe(pods []result.Pod) string {
 	for _, where := range slices.Backward(slices.Sorted(maps.Keys(counts))) {
 		parts = append(parts, fmt.Sprintf("%d %s", counts[where], where))
 	}
+	if len(pods) == 1 {
+		return "1 pod, " + strings.TrimPrefix(parts[0], "1 ")
+	}
 	return fmt.Sprintf("%d pods: %s", len(pods), strings.Join(parts, ", "))
 }

@@ -245,7 +245,7 @@ func (j *Judgement) conclude(run *result.Run) {
 		}
 	}
 	for _, s := range j.Suites {
-		open = append(open, fmt.Sprintf("%s of %s failed", s.Node, s.Batch))
+		open = append(open, fmt.Sprintf("%s of batch %s failed", s.Node, s.Batch))
 	}
 	open = append(open, run.Problems...)
 	switch {
