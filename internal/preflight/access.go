@@ -75,6 +75,8 @@ var needs = []struct {
 	{ForAdditional, "", []string{"persistentvolumes"}, []string{"list"}},
 	{ForAdditional, "", []string{"namespaces/status", "nodes/status", "pods/status", "services/status"}, status},
 	{ForAdditional, "apps", []string{"daemonsets/status", "deployments/scale", "deployments/status", "replicasets/scale", "replicasets/status", "statefulsets/scale", "statefulsets/status"}, status},
+	{ForAdditional, "apps", []string{"daemonsets", "deployments", "replicasets", "statefulsets"}, []string{"deletecollection"}},
+	{ForAdditional, "", []string{"pods", "services"}, []string{"deletecollection"}},
 	{ForAdditional, "apps", []string{"controllerrevisions"}, everything},
 	{ForAdditional, "autoscaling", []string{"horizontalpodautoscalers"}, everything},
 	{ForAdditional, "batch", []string{"cronjobs"}, everything},

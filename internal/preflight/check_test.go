@@ -159,10 +159,9 @@ func TestCheck(t *testing.T) {
 		{"kubelets four minor versions older", windows(func(n *Node) { n.KubeletVersion = "v1.32.9" }), "kubelet-skew", Warning, "windows-1 v1.32.9, windows-2 v1.32.9", "version-skew-policy"},
 		{"kubelets newer than the server", windows(func(n *Node) { n.KubeletVersion = "v1.37.0" }), "kubelet-skew", Warning, "v1.37.0", "never newer"},
 		{"kubelets that say nothing", windows(func(n *Node) { n.KubeletVersion = "" }), "kubelet-skew", Unknown, "windows-1, windows-2", ""},
-		{"kube-proxies by their images", nil, "kube-proxy-skew", OK, "kube-proxy v1.36.3, kube-proxy-windows v1.35.0 with a server 1.36, by the images' tags", ""},
+		{"kube-proxies by their images", nil, "kube-proxy-skew", OK, "kube-proxy v1.36.3, kube-proxy-windows v1.35.0 with a server 1.36", ""},
 		{"a kube-proxy that is newer", func(f *Facts) { f.Version = value("v1.35.4") }, "kube-proxy-skew", Warning, "kube-proxy v1.36.3", "upgrade"},
-		{"kube-proxies by the nodes' word", windows(func(n *Node) { n.KubeProxyVersion = "v1.30.0" }), "kube-proxy-skew", Warning, "windows-1 v1.30.0", "kube-proxy"},
-		{"no kube-proxy to be seen", func(f *Facts) { f.DaemonSets = value([]DaemonSet{}) }, "kube-proxy-skew", Unknown, "no DaemonSet kube-proxy", ""},
+		{"no kube-proxy to be seen", func(f *Facts) { f.DaemonSets = value([]DaemonSet{}) }, "kube-proxy-skew", Unknown, "no DaemonSet kube-proxy tells", ""},
 
 		{"containerd", nil, "container-runtime", OK, "Linux: containerd://2.1.4, Windows: containerd://2.1.4", ""},
 		{"another runtime", windows(func(n *Node) { n.ContainerRuntime = "docker://25.0.0" }), "container-runtime", Warning, "not containerd on windows-1, windows-2", "HostProcess"},

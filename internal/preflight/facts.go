@@ -55,8 +55,6 @@ type Facts struct {
 // Node is a node, and what only preflight wants to know of it.
 type Node struct {
 	result.Node
-	// KubeProxyVersion is what the node reports; "" from Kubernetes 1.33 on.
-	KubeProxyVersion string
 	// Capacity and Allocatable are of memory, in bytes.
 	Capacity, Allocatable int64
 	// GMSA says that the node has the label by which the gMSA tests find one.

@@ -63,11 +63,10 @@ func nodes(ctx context.Context, client kubernetes.Interface) ([]Node, error) {
 	for i := range list.Items {
 		n := &list.Items[i]
 		all = append(all, Node{
-			Node:             cluster.NodeFacts(n),
-			KubeProxyVersion: n.Status.NodeInfo.KubeProxyVersion,
-			Capacity:         n.Status.Capacity.Memory().Value(),
-			Allocatable:      n.Status.Allocatable.Memory().Value(),
-			GMSA:             n.Labels[gmsaNodeLabel] == gmsaNodeValue,
+			Node:        cluster.NodeFacts(n),
+			Capacity:    n.Status.Capacity.Memory().Value(),
+			Allocatable: n.Status.Allocatable.Memory().Value(),
+			GMSA:        n.Labels[gmsaNodeLabel] == gmsaNodeValue,
 		})
 	}
 	return all, nil

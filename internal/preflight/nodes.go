@@ -57,7 +57,7 @@ func (c *checker) nodes() {
 	c.readiness()
 	c.taints()
 	c.windowsVersions()
-	c.skew("kubelet-skew", "kubelet", "nodes: kubeletVersion", func(n *Node) string { return n.KubeletVersion })
+	c.kubelets()
 	c.kubeProxy()
 	c.containerRuntime()
 	c.memory()
@@ -290,13 +290,26 @@ func olderAllowed(v specs.Version) int {
 	return 3
 }
 
-// skew holds versions against the version skew policy.
-func (c *checker) skew(id, component, how string, version func(*Node) string) {
-	f := Finding{ID: id, Group: Nodes, Status: OK, How: how}
-	server, err := specs.ParseVersion(c.Version.Value)
+// skewed reports whether a kubelet or kube-proxy is outside of the version skew
+// policy.
+func skewed(server, v specs.Version) bool {
+	behind := server.Minor - v.Minor
+	return v.Major != server.Major || behind < 0 || behind > olderAllowed(v)
+}
+
+// serverVersion is the API server's.
+func (c *checker) serverVersion() (specs.Version, error) {
 	if c.Version.Err != nil {
-		err = c.Version.Err
+		return specs.Version{}, c.Version.Err
 	}
+	return specs.ParseVersion(c.Version.Value)
+}
+
+const skewMend = "upgrade: a %s is never newer than the API server, and at most 3 minor versions older: https://kubernetes.io/releases/version-skew-policy/"
+
+func (c *checker) kubelets() {
+	f := Finding{ID: "kubelet-skew", Group: Nodes, Status: OK, How: "nodes: kubeletVersion"}
+	server, err := c.serverVersion()
 	if err != nil {
 		c.unknown(f, err)
 		return
@@ -305,14 +318,14 @@ func (c *checker) skew(id, component, how string, version func(*Node) string) {
 	versions := map[string]bool{}
 	for i := range c.Nodes.Value {
 		n := &c.Nodes.Value[i]
-		v, err := specs.ParseVersion(version(n))
+		v, err := specs.ParseVersion(n.KubeletVersion)
 		if err != nil {
 			mute = append(mute, n.Name)
 			continue
 		}
 		versions[v.MinorString()] = true
-		if behind := server.Minor - v.Minor; v.Major != server.Major || behind < 0 || behind > olderAllowed(v) {
-			bad = append(bad, fmt.Sprintf("%s %s", n.Name, version(n)))
+		if skewed(server, v) {
+			bad = append(bad, fmt.Sprintf("%s %s", n.Name, n.KubeletVersion))
 		}
 	}
 	slices.Sort(bad)
@@ -320,7 +333,7 @@ func (c *checker) skew(id, component, how string, version func(*Node) string) {
 	case len(bad) > 0:
 		f.Status = Warning
 		f.Found = fmt.Sprintf("outside of the version skew policy for a server %s: %s", c.Version.Value, shorten(bad, 5))
-		f.Mend = fmt.Sprintf("upgrade: a %s is never newer than the API server, and at most 3 minor versions older: https://kubernetes.io/releases/version-skew-policy/", component)
+		f.Mend = fmt.Sprintf(skewMend, "kubelet")
 	case len(mute) > 0 || len(versions) == 0:
 		f.Status = Unknown
 		f.Found = "nodes without a version: " + shorten(mute, 5)
@@ -344,27 +357,21 @@ func sortedKeys(set map[string]bool) string {
 
 var imageVersion = regexp.MustCompile(`:(v\d+\.\d+\.\d+)`)
 
-// kubeProxy takes the nodes' word, and, since Kubernetes 1.33 has taken that
-// away, the image of a DaemonSet for a hint.
+// kubeProxy takes the image of a DaemonSet for a hint. What nodes report as
+// kubeProxyVersion is the kubelet's own, and gone since Kubernetes 1.33
+// (https://kep.k8s.io/4004).
 func (c *checker) kubeProxy() {
-	if c.count(func(n *Node) bool { return n.KubeProxyVersion != "" }) > 0 {
-		c.skew("kube-proxy-skew", "kube-proxy", "nodes: kubeProxyVersion", func(n *Node) string { return n.KubeProxyVersion })
-		return
-	}
-	f := Finding{ID: "kube-proxy-skew", Group: Nodes, How: "DaemonSets: image"}
+	f := Finding{ID: "kube-proxy-skew", Group: Nodes, How: "DaemonSets: tags of images"}
 	if c.DaemonSets.Err != nil {
 		c.unknown(f, c.DaemonSets.Err)
 		return
 	}
-	server, err := specs.ParseVersion(c.Version.Value)
-	if c.Version.Err != nil {
-		err = c.Version.Err
-	}
+	server, err := c.serverVersion()
 	if err != nil {
 		c.unknown(f, err)
 		return
 	}
-	f.Status, f.Found = Unknown, "nodes do not say, and no DaemonSet kube-proxy was found"
+	f.Status, f.Found = Unknown, "no DaemonSet kube-proxy tells its version"
 	var parts []string
 	for _, d := range c.DaemonSets.Value {
 		if !strings.HasPrefix(d.Name, "kube-proxy") {
@@ -383,15 +390,15 @@ func (c *checker) kubeProxy() {
 			if f.Status != Warning {
 				f.Status = OK
 			}
-			if behind := server.Minor - v.Minor; v.Major != server.Major || behind < 0 || behind > olderAllowed(v) {
+			if skewed(server, v) {
 				f.Status = Warning
-				f.Mend = "upgrade: a kube-proxy is never newer than the API server, and at most 3 minor versions older: https://kubernetes.io/releases/version-skew-policy/"
+				f.Mend = fmt.Sprintf(skewMend, "kube-proxy")
 			}
 		}
 	}
 	if len(parts) > 0 {
 		slices.Sort(parts)
-		f.Found = strings.Join(parts, ", ") + fmt.Sprintf(" with a server %s, by the images' tags", server.MinorString())
+		f.Found = strings.Join(parts, ", ") + " with a server " + server.MinorString()
 	}
 	c.add(f)
 }
