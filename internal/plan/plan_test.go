@@ -350,13 +350,13 @@ func TestSelection(t *testing.T) {
 func TestErrorsSayWhatIsWrongAndHowToMendIt(t *testing.T) {
 	req := request(t)
 	req.Selection = result.Selection{
-		Categories: []specs.Category{"Core.Netwrok"}, Cases: []string{"core-network-custm-dns"}, Labels: []string{"api-onyl"}, Capabilities: []string{"netpoll", "zzzzzzzz"},
+		Categories: []specs.Category{"Core.Netwok"}, Cases: []string{"core-network-custm-dns"}, Labels: []string{"api-ony"}, Capabilities: []string{"netpoll", "zzzzzzzz"},
 	}
 	_, err := plan.Make(req)
 	wantError(t, "unknown names", err,
-		`unknown category "Core.Netwrok": did you mean Core.Network? Known are Cluster.Rules, Core.Concurrent`,
+		`unknown category "Core.Netwok": did you mean Core.Network? Known are Cluster.Rules, Core.Concurrent`,
 		`unknown case "core-network-custm-dns": did you mean core-network-custom-dns? 'op-readiness specs list' names all `,
-		`unknown label "api-onyl": did you mean api-only? Known are api-only`,
+		`unknown label "api-ony": did you mean api-only? Known are api-only`,
 		`unknown capability "netpoll": did you mean netpol? Known are `,
 		`unknown capability "zzzzzzzz": known are configz, `)
 

@@ -13,6 +13,7 @@ import (
 // Format is a way to write a list or a report.
 type Format string
 
+// The formats.
 const (
 	FormatTable    Format = "table"
 	FormatJSON     Format = "json"

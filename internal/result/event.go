@@ -61,6 +61,7 @@ type Batch struct {
 // TestState is how one attempt of a test ended.
 type TestState string
 
+// The ends of an attempt.
 const (
 	TestPassed TestState = "passed"
 	// TestFailed includes panics and tests that exceeded their time limit.

@@ -59,10 +59,12 @@ type Target struct {
 // secret; files are named, not copied.
 type Settings struct {
 	// E2EBinary is the e2e.test that was named; "" is the one of the cache.
-	E2EBinary            string   `json:"e2eBinary,omitempty"`
-	Procs                int      `json:"procs,omitempty"`
-	Retries              int      `json:"retries,omitempty"`
-	Steer                string   `json:"steer,omitempty"`
+	E2EBinary string `json:"e2eBinary,omitempty"`
+	Procs     int    `json:"procs,omitempty"`
+	Retries   int    `json:"retries,omitempty"`
+	Steer     string `json:"steer,omitempty"`
+	// Unlocked says that the cluster lock was not taken.
+	Unlocked             bool     `json:"unlocked,omitempty"`
 	Kubectl              string   `json:"kubectl,omitempty"`
 	NonBlockingTaints    []string `json:"nonBlockingTaints,omitempty"`
 	AllowedNotReadyNodes int      `json:"allowedNotReadyNodes,omitempty"`

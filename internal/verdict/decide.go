@@ -89,7 +89,7 @@ func lacking(means string, m *result.Manifest) string {
 	}
 	count := func(os specs.OS, worker bool) int {
 		return m.Cluster.Count(func(n *result.Node) bool {
-			return n.OS == os && n.Schedulable() && !(worker && n.ControlPlane)
+			return n.OS == os && n.Schedulable() && (!worker || !n.ControlPlane)
 		})
 	}
 	switch means {
@@ -138,10 +138,10 @@ func nowhereToRun(c *result.PlannedCase, m *result.Manifest) string {
 		if os != specs.AnyOS {
 			system = systemName(os) + " "
 		}
-		switch {
-		case nodes == 0:
+		switch nodes {
+		case 0:
 			return fmt.Sprintf("the cluster has no %snode, and the case needs containers that run", system)
-		case nodes == simulated:
+		case simulated:
 			return fmt.Sprintf("all %d %snodes are simulated, and the case needs containers that run", nodes, system)
 		}
 	}

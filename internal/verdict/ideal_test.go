@@ -235,11 +235,6 @@ func inconclusive(t testing.TB, what string, run *result.Run) *verdict.Judgement
 	return want(t, what, run, verdict.Inconclusive, verdict.ExitInconclusive)
 }
 
-func notReady(t testing.TB, what string, run *result.Run) *verdict.Judgement {
-	t.Helper()
-	return want(t, what, run, verdict.NotReady, verdict.ExitNotReady)
-}
-
 func TestIdealResultsAreReady(t *testing.T) {
 	for _, additional := range []bool{false, true} {
 		p := planOf(t, result.Selection{Additional: additional}, 1)

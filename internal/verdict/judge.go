@@ -264,7 +264,7 @@ func (j *Judgement) conclude(run *result.Run) {
 			open = append(open, fmt.Sprintf("nothing of %s was tested, and every cluster must have it", c.Category))
 		}
 	}
-	j.Reasons = append(failed, open...)
+	j.Reasons = slices.Concat(failed, open)
 	switch {
 	case len(failed) > 0:
 		j.Verdict = NotReady

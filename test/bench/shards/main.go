@@ -161,10 +161,17 @@ func sum(jobs []time.Duration) time.Duration {
 	return total
 }
 
-// lowerBound is what the longest of n shards takes at least: its share, the
-// longest job, and the shortest two of the n+1 longest, which must meet.
+// lowerBound is what the longest of n shards takes at least: its share, in
+// units of which all jobs are multiples, the longest job, and the shortest two
+// of the n+1 longest, of which some two must meet.
 func lowerBound(jobs []time.Duration, n int) time.Duration {
-	bound := max(jobs[0], (sum(jobs)+time.Duration(n)-1)/time.Duration(n))
+	unit := time.Duration(0)
+	for _, d := range jobs {
+		for ; d != 0; unit, d = d, unit%d {
+		}
+	}
+	share := time.Duration(n) * unit
+	bound := max(jobs[0], (sum(jobs)+share-1)/share*unit)
 	if len(jobs) > n {
 		bound = max(bound, jobs[n-1]+jobs[n])
 	}
