@@ -14,9 +14,11 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
+
+	"github.com/windows-op-readiness/windows-op-readiness/internal/lease"
 )
 
-// Need is a permission that a run takes, in all namespaces.
+// Need is a permission that a run takes; in all namespaces, but for [ForLock].
 type Need struct {
 	APIGroup string `json:"apiGroup"`
 	// Resource may name a subresource, as pods/exec.
@@ -36,6 +38,8 @@ const (
 	ForEvidence   Purpose = "evidence"
 	ForSteering   Purpose = "steering"
 	ForCleanup    Purpose = "cleanup"
+	// ForLock is asked for in the namespace of the lock only.
+	ForLock Purpose = "lock"
 	// ForPreflight is only written into the role: without it, findings are
 	// unknown.
 	ForPreflight Purpose = "preflight"
@@ -103,16 +107,21 @@ func Needs() []Need {
 			}
 		}
 	}
+	lock := lease.Rule()
+	slices.Sort(lock.Verbs)
+	for _, verb := range lock.Verbs {
+		all = append(all, Need{APIGroup: lock.APIGroups[0], Resource: lock.Resources[0], Verb: verb, For: ForLock})
+	}
 	return all
 }
 
 // missing asks the API server which needs the user may not do.
 func missing(ctx context.Context, client kubernetes.Interface, steering bool) ([]Need, error) {
-	allowed := func(ctx context.Context, apiGroup, resource, verb string) (bool, error) {
+	allowed := func(ctx context.Context, namespace, apiGroup, resource, verb string) (bool, error) {
 		resource, subresource, _ := strings.Cut(resource, "/")
 		review, err := client.AuthorizationV1().SelfSubjectAccessReviews().Create(ctx, &authorizationv1.SelfSubjectAccessReview{
 			Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &authorizationv1.ResourceAttributes{
-				Group: apiGroup, Resource: resource, Subresource: subresource, Verb: verb,
+				Namespace: namespace, Group: apiGroup, Resource: resource, Subresource: subresource, Verb: verb,
 			}},
 		}, metav1.CreateOptions{})
 		if err != nil {
@@ -124,7 +133,7 @@ func missing(ctx context.Context, client kubernetes.Interface, steering bool) ([
 		return review.Status.Allowed, nil
 	}
 	// An administrator needs one question.
-	if all, err := allowed(ctx, "*", "*", "*"); err != nil || all {
+	if all, err := allowed(ctx, metav1.NamespaceAll, "*", "*", "*"); err != nil || all {
 		return nil, err
 	}
 	questions := slices.DeleteFunc(Needs(), func(n Need) bool {
@@ -135,8 +144,12 @@ func missing(ctx context.Context, client kubernetes.Interface, steering bool) ([
 	group.SetLimit(8)
 	for i, q := range questions {
 		group.Go(func() error {
+			namespace := metav1.NamespaceAll
+			if q.For == ForLock {
+				namespace = lease.Namespace
+			}
 			var err error
-			answers[i], err = allowed(ctx, q.APIGroup, q.Resource, q.Verb)
+			answers[i], err = allowed(ctx, namespace, q.APIGroup, q.Resource, q.Verb)
 			return err
 		})
 	}

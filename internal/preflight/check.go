@@ -6,6 +6,7 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/windows-op-readiness/windows-op-readiness/internal/lease"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/redact"
 	"github.com/windows-op-readiness/windows-op-readiness/specs"
 )
@@ -108,6 +109,7 @@ var purposes = []struct {
 	{ForEvidence, "permission-evidence", "watching pods and nodes, without which no placement is proven", Failing},
 	{ForSteering, "permission-steering", "steering pods to an operating system", Failing},
 	{ForCleanup, "permission-cleanup", "removing what tests leave behind", Failing},
+	{ForLock, "permission-lock", "the lock that keeps two runs apart, in namespace " + lease.Namespace, Failing},
 }
 
 func (c *checker) run() {

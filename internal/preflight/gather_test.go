@@ -155,6 +155,7 @@ func TestOnASimulatedCluster(t *testing.T) {
 		expect(t, got, "permission-evidence", preflight.Failing, "list/watch pods, get/list nodes")
 		expect(t, got, "permission-steering", preflight.Failing, "create/delete/list mutatingadmissionpolicies.admissionregistration.k8s.io")
 		expect(t, got, "permission-cleanup", preflight.Failing, "delete/list namespaces")
+		expect(t, got, "permission-lock", preflight.Failing, "create/delete/get/update leases.coordination.k8s.io")
 	})
 
 	t.Run("a user who may only look", func(t *testing.T) {
