@@ -39,6 +39,8 @@ type runOptions struct {
 	E2EArgs              []string
 	ConformanceJUnit     []string
 	Steer                string
+	Lock                 bool
+	Wait                 bool
 	LogFormat            string
 	Output               string
 }
@@ -113,6 +115,8 @@ func (o *runOptions) addFlags(cmd *cobra.Command) {
 	f.StringArrayVar(&o.E2EArgs, "e2e-arg", nil, "further argument of e2e.test, such as --prepull-images=true; may be repeated")
 	f.StringSliceVar(&o.ConformanceJUnit, "conformance-junit", nil, "JUnit of a Linux conformance run; may be repeated")
 	f.StringVar(&o.Steer, "steer", steerAuto, "put pods where cases want them: by an admission policy (policy), where the API server has it (auto), or not (off)")
+	f.BoolVar(&o.Lock, "lock", true, "keep other runs off the cluster, with a Lease in the namespace default")
+	f.BoolVar(&o.Wait, "wait", false, "wait while another run has the cluster")
 	f.StringVar(&o.LogFormat, "log-format", "", "progress as text or json (default text; live in a terminal)")
 	f.StringVarP(&o.Output, "output", "o", string(report.FormatTable), "the report at the end: table, json, markdown or csv")
 }

@@ -15,12 +15,14 @@ import (
 	"github.com/windows-op-readiness/windows-op-readiness/internal/cluster"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/e2e"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/evidence"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/lease"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/progress"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/report"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/result"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/run"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/steer"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/verdict"
+	"github.com/windows-op-readiness/windows-op-readiness/specs"
 )
 
 // execution is a run that is ready to go.
@@ -35,7 +37,7 @@ type execution struct {
 }
 
 // steering finds out how pods can be put where cases want them, and notes it
-// in the manifest. What a killed run has left in force is removed.
+// in the manifest.
 func (o *runOptions) steering(ctx context.Context, c *cluster.Cluster, m *result.Manifest) (run.Steering, error) {
 	m.Steering = ""
 	if o.Steer == steerOff {
@@ -50,11 +52,52 @@ func (o *runOptions) steering(ctx context.Context, c *cluster.Cluster, m *result
 	case err != nil:
 		return nil, err
 	}
-	if err := s.Remove(ctx); err != nil {
-		return nil, err
-	}
 	m.Steering = s.String()
 	return s, nil
+}
+
+// lock is the cluster lock as the engine wants it.
+type lock struct {
+	*lease.Lock
+	wait bool
+}
+
+func (l lock) Hold(ctx context.Context, phase specs.Phase, conditions result.RunConditions) error {
+	err := l.Acquire(ctx, lease.Group{Phase: phase, Conditions: conditions}, l.wait)
+	var held *lease.HeldError
+	if errors.As(err, &held) && !l.wait {
+		return fmt.Errorf("%w\nWait for it with --wait", err)
+	}
+	return err
+}
+
+// clusterLock returns the lock that keeps other runs off the cluster, or nil
+// where none is wanted.
+func (o *runOptions) clusterLock(e *execution, note func(string)) (run.Lock, error) {
+	if !o.Lock {
+		return nil, nil
+	}
+	// A connection of its own: renewals must not queue behind other requests.
+	c, err := cluster.Connect(cluster.Target{Kubeconfig: o.Kubeconfig, Context: o.Context})
+	if err != nil {
+		return nil, err
+	}
+	host, err := os.Hostname()
+	if err != nil {
+		host = "unknown host"
+	}
+	holder := lease.Holder{
+		RunID: e.manifest.RunID,
+		Shard: fmt.Sprintf("%d/%d", e.manifest.Shard, e.plan.Shards),
+		Host:  host,
+	}
+	// Earlier executions are dead: this one has their results folder.
+	l := lease.New(c.Client(), holder, lease.Options{Note: note, Dead: slices.Clone(e.manifest.Locks)})
+	e.manifest.Locks = append(e.manifest.Locks, l.ID())
+	if err := e.folder.WriteJSON(result.ManifestFile, e.manifest); err != nil {
+		return nil, err
+	}
+	return lock{Lock: l, wait: o.Wait}, nil
 }
 
 // observe begins to watch pods. Where that is not possible, the run goes on,
@@ -87,6 +130,10 @@ func (o *runOptions) execute(ctx context.Context, s *Surroundings, e execution) 
 	pods, stopWatching := e.observe(ctx, s)
 	defer stopWatching()
 	observer := progress.New(o.style(s), s.Stderr, widthOf(s.Stderr), e.plan, tests, time.Now)
+	exclusive, err := o.clusterLock(&e, observer.Note)
+	if err != nil {
+		return err
+	}
 	runErr := run.Run(ctx, run.Options{
 		Plan:     e.plan,
 		Manifest: e.manifest,
@@ -108,6 +155,7 @@ func (o *runOptions) execute(ctx context.Context, s *Surroundings, e execution) 
 		Cluster:  e.cluster,
 		Observer: observer,
 		Evidence: pods,
+		Lock:     exclusive,
 		Steering: e.steering,
 		Retries:  o.Retries,
 		Procs:    o.Procs,

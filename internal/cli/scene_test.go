@@ -32,6 +32,8 @@ type scene struct {
 	mu        sync.Mutex
 	requests  []string
 	selectors []string // of namespaces that were asked for
+	lease     map[string]any
+	writes    int
 }
 
 // sceneTests are the tests of a scene.
@@ -93,6 +95,10 @@ func (s *scene) serve(w http.ResponseWriter, r *http.Request) {
 		<-r.Context().Done() // nothing ever changes
 		return
 	}
+	if strings.HasPrefix(r.URL.Path, "/apis/coordination.k8s.io/v1/namespaces/default/leases") {
+		s.serveLease(w, r)
+		return
+	}
 	var nodes []any
 	for i, system := range []string{"linux", "linux", "windows", "windows"} {
 		nodes = append(nodes, map[string]any{
@@ -118,6 +124,33 @@ func (s *scene) serve(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set("Content-Type", "application/json")
 	if err := json.NewEncoder(w).Encode(answer); err != nil {
+		s.t.Error(err)
+	}
+}
+
+// serveLease keeps one Lease, without conflicts.
+func (s *scene) serveLease(w http.ResponseWriter, r *http.Request) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	w.Header().Set("Content-Type", "application/json")
+	switch r.Method {
+	case http.MethodPost, http.MethodPut:
+		if err := json.NewDecoder(r.Body).Decode(&s.lease); err != nil {
+			s.t.Error(err)
+		}
+		s.writes++
+		s.lease["metadata"].(map[string]any)["resourceVersion"] = fmt.Sprint(s.writes)
+	case http.MethodDelete:
+		s.lease = nil
+		fmt.Fprint(w, `{"kind": "Status", "apiVersion": "v1", "status": "Success"}`)
+		return
+	}
+	if s.lease == nil {
+		w.WriteHeader(http.StatusNotFound)
+		fmt.Fprint(w, `{"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "NotFound", "code": 404}`)
+		return
+	}
+	if err := json.NewEncoder(w).Encode(s.lease); err != nil {
 		s.t.Error(err)
 	}
 }

@@ -85,6 +85,10 @@ type Options struct {
 	// holder was replaced. It may be called from several goroutines.
 	Note  func(text string)
 	Clock Clock
+	// Dead are members, by [Lock.ID], of which the caller knows that they are
+	// dead: the earlier attempts of a run that is resumed. Nobody waits for them
+	// to expire.
+	Dead []string
 }
 
 // Lock is one process's part in the lock of one cluster. Acquire and Release
@@ -117,6 +121,9 @@ func New(client kubernetes.Interface, holder Holder, o Options) *Lock {
 	}
 	return &Lock{Options: o, leases: client.CoordinationV1().Leases(Namespace), holder: holder, id: rand.Text()}
 }
+
+// ID names this lock's member; no other lock ever has the same.
+func (l *Lock) ID() string { return l.id }
 
 // Acquire returns when tests of the group may run. Who holds the lock already
 // goes over to the group in one step, so that no other run comes between.

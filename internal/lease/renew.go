@@ -95,7 +95,7 @@ func (l *Lock) others(r *record) (living []member, dead []string) {
 			dead = append(dead, m.describe(r.runID))
 		}
 	}
-	return slices.DeleteFunc(living, func(m member) bool { return m.ID == l.id }), dead
+	return slices.DeleteFunc(living, func(m member) bool { return m.ID == l.id || slices.Contains(l.Dead, m.ID) }), dead
 }
 
 // lose says why the lock was lost; l.mu is held.

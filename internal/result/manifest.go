@@ -30,6 +30,9 @@ type Manifest struct {
 	Target Target `json:"target,omitzero"`
 	// Kubectl is the kubectl that tests could run; "" where there was none.
 	Kubectl string `json:"kubectl,omitempty"`
+	// Locks are the members of the cluster lock that this shard's executions
+	// were, oldest first.
+	Locks []string `json:"locks,omitempty"`
 	// Steering says how pods could be put where a case wants them; "" where
 	// they could not.
 	Steering string    `json:"steering,omitempty"`

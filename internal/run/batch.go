@@ -77,7 +77,7 @@ func (b *batch) run(ctx context.Context) {
 	}
 	log, err := os.OpenFile(b.Folder.Path(b.Log), os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o644)
 	if err != nil {
-		b.unrecordable(fmt.Errorf("writing the log of batch %s: %w", b.ID, err))
+		b.fail(fmt.Errorf("writing the log of batch %s: %w", b.ID, err))
 		return
 	}
 	defer log.Close()
@@ -110,22 +110,13 @@ func (b *batch) run(ctx context.Context) {
 		sink.err = err
 	}
 	if sink.err != nil {
-		b.unrecordable(fmt.Errorf("writing the log of batch %s: %w", b.ID, sink.err))
+		b.fail(fmt.Errorf("writing the log of batch %s: %w", b.ID, sink.err))
 	}
 	b.settle(report, unfinished, ended)
 	if b.cause != "" || !ended {
 		b.cleanUp(ctx)
 	}
 	b.record(result.Event{Type: result.BatchFinished, Batch: b.event()})
-}
-
-func (b *batch) unrecordable(err error) {
-	b.mu.Lock()
-	if b.failure == nil {
-		b.failure = err
-	}
-	b.mu.Unlock()
-	b.stop()
 }
 
 // event returns the batch as it is now.

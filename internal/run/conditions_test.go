@@ -135,3 +135,79 @@ func TestWhatWasNotFullyObservedIsSaid(t *testing.T) {
 		t.Errorf("the attempt says %q", got)
 	}
 }
+
+// lock remembers who it was asked for, and can be lost.
+type lock struct {
+	refuse error
+	lost   chan struct{}
+
+	mu   sync.Mutex
+	held []string
+}
+
+func (l *lock) Hold(_ context.Context, phase specs.Phase, c result.RunConditions) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.held = append(l.held, string(phase)+", "+c.String())
+	return l.refuse
+}
+
+func (l *lock) Lost() <-chan struct{} { return l.lost }
+
+func (l *lock) Err() error {
+	select {
+	case <-l.lost:
+		return errors.New("the lock was lost to another run")
+	default:
+		return nil
+	}
+}
+
+func (l *lock) Release(context.Context) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.held = append(l.held, "released")
+	return nil
+}
+
+func TestTheLockIsHeldForEachGroupAndReleased(t *testing.T) {
+	b := newBench(t, e2etest.Script{}, planned("a", specs.Parallel), conditioned("b", specs.Parallel, specs.Windows), planned("c", specs.Serial))
+	l := &lock{lost: make(chan struct{})}
+	b.options.Lock = l
+	b.want(b.must(), "a:passed b:passed c:passed")
+	if want := []string{"parallel, as is", "parallel, steer windows", "serial, as is", "released"}; !slices.Equal(l.held, want) {
+		t.Errorf("held %q, want %q", l.held, want)
+	}
+}
+
+func TestNothingRunsWhileAnotherRunHasTheCluster(t *testing.T) {
+	b := newBench(t, e2etest.Script{}, planned("a", specs.Parallel), planned("b", specs.Serial))
+	l := &lock{lost: make(chan struct{}), refuse: errors.New("run nightly-16 has the cluster")}
+	b.options.Lock = l
+	if _, err := b.run(t.Context()); err == nil || !strings.Contains(err.Error(), "nightly-16") {
+		t.Errorf("the error is %v", err)
+	}
+	if starts := b.fake.Starts(t); len(starts) > 0 {
+		t.Errorf("started %q", starts)
+	}
+	if len(b.steering.applied) > 0 {
+		t.Errorf("the other run's steering was touched: %q", b.steering.applied)
+	}
+}
+
+func TestWhatEndsAfterTheLockWasLostProvesNothing(t *testing.T) {
+	b := newBench(t, e2etest.Script{Do: map[string][]string{name("a"): {e2etest.Hang}}}, planned("a", specs.Parallel), planned("b", specs.Serial))
+	l := &lock{lost: make(chan struct{})}
+	b.options.Lock = l
+	b.observer.on = func(e result.Event) {
+		if e.Type == result.TestStarted {
+			close(l.lost)
+		}
+	}
+	done, err := b.run(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.want(done, "a:error b:error")
+	contains(t, "the reason of b", message(done, "b"), "lost to another run")
+}

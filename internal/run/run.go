@@ -45,6 +45,19 @@ type Steering interface {
 	Remove(ctx context.Context) error
 }
 
+// Lock keeps off the cluster whoever would spoil the proof.
+type Lock interface {
+	// Hold returns when tests of the phase may run under the conditions. Who
+	// holds the lock already goes over in one step.
+	Hold(ctx context.Context, phase specs.Phase, conditions result.RunConditions) error
+	// Lost is closed when others may have come to work on the cluster; Err says
+	// why.
+	Lost() <-chan struct{}
+	Err() error
+	// Release must be called in the end, also when Hold failed.
+	Release(ctx context.Context) error
+}
+
 // Observer is told everything that is recorded, after it was. Its methods are
 // called concurrently.
 type Observer interface {
@@ -67,6 +80,8 @@ type Options struct {
 	Observer Observer
 	// Evidence observes pods; where it is nil, no placement is ever proven.
 	Evidence Evidence
+	// Lock may be nil where nobody else can be at work on the cluster.
+	Lock Lock
 	// Steering may be nil where the manifest says that pods are not steered.
 	Steering Steering
 	// Retries is how often a failed test is run again.
@@ -112,7 +127,7 @@ var ErrInterrupted = errors.New("interrupted")
 // cannot be recorded any more. That tests fail is not an error.
 func Run(ctx context.Context, o Options) error {
 	o.defaults()
-	e := &engine{Options: o, attempts: map[string][]result.TestRun{}, stopped: make(chan struct{}), killed: ctx.Done()}
+	e := &engine{Options: o, attempts: map[string][]result.TestRun{}, stopped: make(chan struct{}), killed: ctx.Done(), over: make(chan struct{})}
 	if o.Previous != nil {
 		for id, runs := range o.Previous.Attempts {
 			e.attempts[id] = slices.Clone(runs)
@@ -134,18 +149,20 @@ type engine struct {
 	stopOnce sync.Once
 	stopped  chan struct{}   // closed when no further test is to start
 	killed   <-chan struct{} // closed when everything is to stop at once
+	over     chan struct{}   // closed when the run is over
+	held     bool            // the lock was taken
+	watched  <-chan struct{} // tells that the lock was lost; nil before it was taken
 }
 
 func (e *engine) run(ctx context.Context) error {
-	watching := make(chan struct{})
-	defer close(watching)
+	defer close(e.over)
 	go func() {
 		select {
 		case <-e.Stop:
 			e.stop()
 		case <-ctx.Done():
 			e.stop()
-		case <-watching:
+		case <-e.over:
 		}
 	}()
 	e.record(result.Event{Type: result.RunStarted})
@@ -153,7 +170,7 @@ func (e *engine) run(ctx context.Context) error {
 		return err
 	}
 	e.decide()
-	defer e.unsteer()
+	defer e.letGo()
 	for _, g := range e.groups() {
 		for try := 0; try <= e.Retries; try++ {
 			again := e.due(g, try)
@@ -295,6 +312,9 @@ func (e *engine) due(group []*result.PlannedTest, try int) []*result.PlannedTest
 
 // runGroup runs tests of one phase and one set of conditions.
 func (e *engine) runGroup(ctx context.Context, tests []*result.PlannedTest) {
+	if !e.hold(ctx, tests[0]) {
+		return
+	}
 	if err := e.steer(ctx, tests[0].Conditions); err != nil {
 		if ctx.Err() == nil {
 			e.giveUp(tests, fmt.Sprintf("its conditions (%s) could not be put into force: %v", tests[0].Conditions, err))
@@ -351,6 +371,51 @@ func (e *engine) runLane(ctx context.Context, tests []*result.PlannedTest) {
 	}
 }
 
+// hold takes the cluster for the group that the test is of. It reports false
+// when the run is to stop: because another has the cluster, or as asked.
+func (e *engine) hold(ctx context.Context, t *result.PlannedTest) bool {
+	if e.Lock == nil {
+		return true
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go func() {
+		select {
+		case <-e.stopped:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	if err := e.Lock.Hold(ctx, t.Phase, t.Conditions); err != nil {
+		if !e.isStopped() {
+			e.fail(err)
+		}
+		return false
+	}
+	e.held = true
+	if lost := e.Lock.Lost(); lost != e.watched {
+		e.watched = lost
+		go func() {
+			select {
+			case <-lost:
+				e.lost(e.Lock.Err().Error())
+			case <-e.over:
+			}
+		}()
+	}
+	return true
+}
+
+// fail ends the run with an error of its own.
+func (e *engine) fail(err error) {
+	e.mu.Lock()
+	if e.failure == nil {
+		e.failure = err
+	}
+	e.mu.Unlock()
+	e.stop()
+}
+
 // steer puts the conditions of a group into force.
 func (e *engine) steer(ctx context.Context, conditions result.RunConditions) error {
 	switch {
@@ -362,16 +427,21 @@ func (e *engine) steer(ctx context.Context, conditions result.RunConditions) err
 	return nil
 }
 
-// unsteer takes the conditions of the last group away, also when the run was
-// stopped.
-func (e *engine) unsteer() {
-	if e.Steering == nil {
-		return
-	}
+// letGo takes the conditions of the last group away, and then leaves the
+// cluster to others; also when the run was stopped.
+func (e *engine) letGo() {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	if err := e.Steering.Remove(ctx); err != nil {
-		e.Observer.Note(err.Error())
+	// What is in force on a cluster that another run has is that run's.
+	if e.Steering != nil && (e.Lock == nil || e.held && e.Lock.Err() == nil) {
+		if err := e.Steering.Remove(ctx); err != nil {
+			e.Observer.Note(err.Error())
+		}
+	}
+	if e.Lock != nil {
+		if err := e.Lock.Release(ctx); err != nil {
+			e.Observer.Note(err.Error())
+		}
 	}
 }
 
@@ -409,12 +479,7 @@ func (e *engine) record(events ...result.Event) {
 		events[i].Time = now
 	}
 	if err := e.Folder.Append(events...); err != nil {
-		e.mu.Lock()
-		if e.failure == nil {
-			e.failure = err
-		}
-		e.mu.Unlock()
-		e.stop()
+		e.fail(err)
 		return
 	}
 	for _, ev := range events {
