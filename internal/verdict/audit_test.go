@@ -173,6 +173,7 @@ func TestForbiddenImages(t *testing.T) {
 				j := verdict.Judge(with(id, "docker.io/library/busybox:1", os))
 				got := outcomeOf(t, j, c.ID)
 				switch {
+				case c.Kind != specs.Requirement: // the rule is not made for it
 				case c.Proof != specs.ProofFull || allow(c, "busybox"):
 					if got.Outcome != verdict.Passed {
 						t.Errorf("%s: %s (%s)", what, got.Outcome, got.Reason)
