@@ -121,7 +121,7 @@ func restConfig(t Target) (*rest.Config, error) {
 	if t.Kubeconfig == "" {
 		config, err := rest.InClusterConfig()
 		if err != nil {
-			return nil, fmt.Errorf("%w (inside this pod: %v)", ErrNoKubeconfig, err)
+			return nil, fmt.Errorf("%w (inside this pod: %w)", ErrNoKubeconfig, err)
 		}
 		return config, nil
 	}

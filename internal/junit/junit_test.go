@@ -130,8 +130,7 @@ func readSlowly(data []byte) ([]Case, error) {
 		return ""
 	}
 	// element reads the rest of an element: its direct text, its children by child.
-	var element func(child func(xml.StartElement) error) (string, error)
-	element = func(child func(xml.StartElement) error) (string, error) {
+	element := func(child func(xml.StartElement) error) (string, error) {
 		var text strings.Builder
 		for {
 			t, err := d.Token()
@@ -226,7 +225,7 @@ func readSlowly(data []byte) ([]Case, error) {
 	}
 	for {
 		t, err := d.Token()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return cases, nil
 		}
 		if err != nil {

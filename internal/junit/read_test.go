@@ -223,7 +223,7 @@ func TestReadKeepsNothingOfTheReaderInItsCases(t *testing.T) {
 
 func TestReadPassesErrorsOn(t *testing.T) {
 	stop := errors.New("stop")
-	if _, err := Read(strings.NewReader(mixed), Options{}, func(Case) error { return stop }); err != stop {
+	if _, err := Read(strings.NewReader(mixed), Options{}, func(Case) error { return stop }); !errors.Is(err, stop) {
 		t.Errorf("got %v, want the error of the callback", err)
 	}
 	broken := io.MultiReader(strings.NewReader(mixed[:50]), iotest.ErrReader(stop))

@@ -73,7 +73,7 @@ func TestWriteReturnsTheErrorOfItsWriter(t *testing.T) {
 	doc := Suites{Suites: []Suite{{SystemOut: strings.Repeat("x", 1<<20)}}}
 	full := errors.New("disk full")
 	w := &failingWriter{after: 2, err: full}
-	if err := Write(w, doc); err != full {
+	if err := Write(w, doc); !errors.Is(err, full) {
 		t.Errorf("got %v", err)
 	}
 	if w.writes > 3 {

@@ -156,12 +156,10 @@ func (s *Steering) awaitEffect(ctx context.Context, there bool) error {
 	probe := probePod()
 	var refused error
 	err = wait.PollUntilContextCancel(ctx, 100*time.Millisecond, true, func(ctx context.Context) (bool, error) {
-		got, err := s.client.CoreV1().Pods(namespace.Name).Create(ctx, probe, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
-		if refused = err; err != nil {
-			// The namespace's service account may not be there yet.
-			return false, nil
-		}
-		return (got.Annotations[probeAnnotation] == probeAnswer) == there, nil
+		var got *corev1.Pod
+		got, refused = s.client.CoreV1().Pods(namespace.Name).Create(ctx, probe, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+		// It is refused as long as the namespace has no service account.
+		return refused == nil && (got.Annotations[probeAnnotation] == probeAnswer) == there, nil
 	})
 	if err != nil {
 		return fmt.Errorf("waiting for the API server to heed the steering policy: %w", errors.Join(err, refused))

@@ -222,6 +222,17 @@ func (j *judge) test(id string) TestResult {
 	return out
 }
 
+// onlySimulatedWindows returns how many Windows nodes the cluster has when all of
+// them are simulated, and 0 otherwise.
+func onlySimulatedWindows(f *result.Facts) int {
+	windows := f.Count(func(n *result.Node) bool { return n.OS == specs.Windows })
+	simulated := f.Count(func(n *result.Node) bool { return n.OS == specs.Windows && n.Simulated })
+	if windows != simulated {
+		return 0
+	}
+	return simulated
+}
+
 // conclude takes the verdict from the cases that gate.
 func (j *Judgement) conclude(run *result.Run) {
 	var failed, open []string
@@ -243,6 +254,9 @@ func (j *Judgement) conclude(run *result.Run) {
 		case c.Blocks() != "":
 			open = append(open, c.Blocks())
 		}
+	}
+	if simulated := onlySimulatedWindows(&run.Manifest.Cluster); simulated > 0 {
+		open = append(open, fmt.Sprintf("all %d Windows nodes are simulated: nothing here shows that Windows works", simulated))
 	}
 	for _, s := range j.Suites {
 		open = append(open, fmt.Sprintf("%s of batch %s failed", s.Node, s.Batch))

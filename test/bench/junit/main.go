@@ -178,7 +178,7 @@ func (c *contender) measure(files int) error {
 	if !ok {
 		return errors.New("this system does not tell the memory of a child process")
 	}
-	peak := int64(usage.Maxrss)
+	peak := int64(usage.Maxrss) //nolint:unconvert // it has another type on other systems
 	if runtime.GOOS != "darwin" {
 		peak <<= 10
 	}

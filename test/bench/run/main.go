@@ -46,16 +46,19 @@ const (
 
 var errMissed = errors.New("a target is missed")
 
-func main() {
+func main() { os.Exit(code()) }
+
+func code() int {
 	ctx, cancel := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer cancel()
 	switch err := run(ctx); {
 	case errors.Is(err, errMissed):
-		os.Exit(1)
+		return 1
 	case err != nil:
 		fmt.Fprintln(os.Stderr, "bench:", err)
-		os.Exit(2)
+		return 2
 	}
+	return 0
 }
 
 // bench is what the measurements share.
