@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -33,6 +32,7 @@ type planOptions struct {
 	RuntimeClass string
 
 	selection result.Selection
+	set       *specs.Set // read once; nil before
 }
 
 func (o *planOptions) addFlags(cmd *cobra.Command, defaultVersion string) {
@@ -114,31 +114,33 @@ func (o *planOptions) binary(ctx context.Context, s *Surroundings, version strin
 	return b, interrupted(ctx, err)
 }
 
-// standard loads the spec files that hold for a Kubernetes version.
+// standard returns the cases that hold for a Kubernetes version.
 func (o *planOptions) standard(s *Surroundings, version string) ([]specs.Case, error) {
-	set, err := o.loadSpecs(s)
-	if err != nil {
-		return nil, err
+	if o.set == nil {
+		set, err := loadSpecs(s, o.SpecDir)
+		if err != nil {
+			return nil, err
+		}
+		o.set = set
 	}
-	cases, err := set.For(version)
+	cases, err := o.set.For(version)
 	if err != nil {
 		return nil, usageErrorf("%w", err)
 	}
 	return cases, nil
 }
 
-func (o *planOptions) loadSpecs(s *Surroundings) (*specs.Set, error) {
-	if o.SpecDir == "" {
-		return specs.Embedded()
-	}
-	set, warnings, err := specs.LoadDir(o.SpecDir)
-	for _, w := range warnings {
-		fmt.Fprintf(s.Stderr, "warning: %s\n", w)
-	}
+// checkSelection finds names that are wrong before anything is made or asked.
+// The ids of cases are the same for all Kubernetes versions.
+func (o *planOptions) checkSelection(s *Surroundings) error {
+	cases, err := o.standard(s, newestVersion())
 	if err != nil {
-		return nil, usageErrorf("--spec-dir: %w", err)
+		return err
 	}
-	return set, nil
+	if _, err := plan.Select(cases, &o.selection); err != nil {
+		return usageErrorf("%w", err)
+	}
+	return nil
 }
 
 // plan makes the plan for the tests that a binary has.

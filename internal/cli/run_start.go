@@ -42,6 +42,9 @@ func (o *runOptions) start(ctx context.Context, s *Surroundings) error {
 	if o.ReportDir == "" {
 		o.ReportDir = filepath.Join("results", m.RunID)
 	}
+	if err := o.checkSelection(s); err != nil {
+		return err
+	}
 	if err := result.CheckNew(o.ReportDir); err != nil {
 		return usageErrorf("%w", err)
 	}

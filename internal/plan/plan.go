@@ -38,7 +38,7 @@ func Make(req Request) (*result.Plan, error) {
 		return nil, fmt.Errorf("a plan has at least 1 shard, not %d", req.Shards)
 	}
 	req.Selection = inOrder(req.Selection)
-	cases, err := selectCases(req.Cases, &req.Selection)
+	cases, err := Select(req.Cases, &req.Selection)
 	if err != nil {
 		return nil, err
 	}

@@ -27,10 +27,11 @@ func inOrder(sel result.Selection) result.Selection {
 	return sel
 }
 
-// selectCases returns the cases that the selection names, in their order.
+// Select returns the cases that the selection names, in their order. An unknown
+// name, and a selection that holds nothing, are errors.
 // What is named twice over, such as a category and a label, must both hold;
 // additional cases are selected only where they are asked for, or named.
-func selectCases(all []specs.Case, sel *result.Selection) ([]specs.Case, error) {
+func Select(all []specs.Case, sel *result.Selection) ([]specs.Case, error) {
 	known := struct{ ids, labels, capabilities, categories map[string]bool }{
 		map[string]bool{}, map[string]bool{}, map[string]bool{}, map[string]bool{},
 	}
