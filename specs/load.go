@@ -91,7 +91,7 @@ func specFiles(fsys fs.FS) ([]string, error) {
 		switch ext := path.Ext(name); {
 		case err != nil:
 			return err
-		case name != "." && strings.HasPrefix(path.Base(name), "."):
+		case name != "." && (strings.HasPrefix(path.Base(name), ".") || path.Base(name) == "testdata"):
 			if entry.IsDir() {
 				return fs.SkipDir
 			}

@@ -127,6 +127,7 @@ func (o *planOptions) standard(s *Surroundings, version string) ([]specs.Case, e
 	if err != nil {
 		return nil, usageErrorf("%w", err)
 	}
+	warnUntested(s, cases, version)
 	return cases, nil
 }
 

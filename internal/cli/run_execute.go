@@ -33,6 +33,7 @@ type execution struct {
 	binary   *e2e.Binary
 	cluster  *cluster.Cluster
 	steering run.Steering
+	lock     run.Lock
 	previous *result.Run
 }
 
@@ -63,17 +64,12 @@ type lock struct {
 }
 
 func (l lock) Hold(ctx context.Context, phase specs.Phase, conditions result.RunConditions) error {
-	err := l.Acquire(ctx, lease.Group{Phase: phase, Conditions: conditions}, l.wait)
-	var held *lease.HeldError
-	if errors.As(err, &held) && !l.wait {
-		return fmt.Errorf("%w\nWait for it with --wait", err)
-	}
-	return err
+	return l.Acquire(ctx, lease.Group{Phase: phase, Conditions: conditions}, l.wait)
 }
 
-// clusterLock returns the lock that keeps other runs off the cluster, or nil
-// where none is wanted.
-func (o *runOptions) clusterLock(e *execution, note func(string)) (run.Lock, error) {
+// clusterLock returns the lock that keeps other runs off the cluster, and notes
+// in the manifest which member of it this is; nil where none is wanted.
+func (o *runOptions) clusterLock(s *Surroundings, m *result.Manifest, p *result.Plan) (run.Lock, error) {
 	if !o.Lock {
 		return nil, nil
 	}
@@ -86,18 +82,35 @@ func (o *runOptions) clusterLock(e *execution, note func(string)) (run.Lock, err
 	if err != nil {
 		host = "unknown host"
 	}
-	holder := lease.Holder{
-		RunID: e.manifest.RunID,
-		Shard: fmt.Sprintf("%d/%d", e.manifest.Shard, e.plan.Shards),
-		Host:  host,
-	}
-	// Earlier executions are dead: this one has their results folder.
-	l := lease.New(c.Client(), holder, lease.Options{Note: note, Dead: slices.Clone(e.manifest.Locks)})
-	e.manifest.Locks = append(e.manifest.Locks, l.ID())
-	if err := e.folder.WriteJSON(result.ManifestFile, e.manifest); err != nil {
-		return nil, err
-	}
+	holder := lease.Holder{RunID: m.RunID, Shard: fmt.Sprintf("%d/%d", m.Shard, p.Shards), Host: host}
+	l := lease.New(c.Client(), holder, lease.Options{
+		Note: func(text string) { fmt.Fprintln(s.Stderr, text) },
+		Dead: slices.Clone(m.Locks), // this execution has their results folder
+	})
+	m.Locks = append(m.Locks, l.ID())
 	return lock{Lock: l, wait: o.Wait}, nil
+}
+
+// holdFirst takes the cluster for the first tests of the run, before anything
+// is written: a run that is refused leaves no results folder behind.
+func holdFirst(ctx context.Context, l run.Lock, p *result.Plan, m *result.Manifest) error {
+	tests := run.Tests(p, m)
+	if l == nil || len(tests) == 0 {
+		return nil
+	}
+	return l.Hold(ctx, tests[0].Phase, tests[0].Conditions)
+}
+
+// release gives the lock up where the engine has not done so.
+func release(s *Surroundings, l run.Lock) {
+	if l == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	if err := l.Release(ctx); err != nil {
+		fmt.Fprintln(s.Stderr, err)
+	}
 }
 
 // observe begins to watch pods. Where that is not possible, the run goes on,
@@ -130,10 +143,6 @@ func (o *runOptions) execute(ctx context.Context, s *Surroundings, e execution) 
 	pods, stopWatching := e.observe(ctx, s)
 	defer stopWatching()
 	observer := progress.New(o.style(s), s.Stderr, widthOf(s.Stderr), e.plan, tests, time.Now)
-	exclusive, err := o.clusterLock(&e, observer.Note)
-	if err != nil {
-		return err
-	}
 	runErr := run.Run(ctx, run.Options{
 		Plan:     e.plan,
 		Manifest: e.manifest,
@@ -151,11 +160,11 @@ func (o *runOptions) execute(ctx context.Context, s *Surroundings, e execution) 
 			RepoList:             o.RepoList,
 			Extra:                o.E2EArgs,
 		},
-		Env:      s.Environ,
+		Env:      append(slices.Clone(s.Environ), "TMPDIR="+temp), // e2e.test leaves files there
 		Cluster:  e.cluster,
 		Observer: observer,
 		Evidence: pods,
-		Lock:     exclusive,
+		Lock:     e.lock,
 		Steering: e.steering,
 		Retries:  o.Retries,
 		Procs:    o.Procs,

@@ -79,6 +79,14 @@ func (o *runOptions) start(ctx context.Context, s *Surroundings) error {
 		return err
 	}
 	m.E2EVersion, m.PlanDigest, m.Settings = binary.Version, p.Digest, o.settings()
+	lock, err := o.clusterLock(s, m, p)
+	if err != nil {
+		return err
+	}
+	defer release(s, lock)
+	if err := holdFirst(prepare, lock, p, m); err != nil {
+		return interrupted(prepare, err)
+	}
 	folder, err := result.Create(o.ReportDir, p, m)
 	if err != nil {
 		if errors.Is(err, result.ErrInUse) {
@@ -90,7 +98,7 @@ func (o *runOptions) start(ctx context.Context, s *Surroundings) error {
 	if err := o.importConformance(folder, p, tests); err != nil {
 		return err
 	}
-	return o.execute(ctx, s, execution{plan: p, manifest: m, folder: folder, binary: binary, cluster: c, steering: steering})
+	return o.execute(ctx, s, execution{plan: p, manifest: m, folder: folder, binary: binary, cluster: c, steering: steering, lock: lock})
 }
 
 // resume goes on with a run that did not come to its end.
@@ -143,10 +151,14 @@ func (o *runOptions) resume(ctx context.Context, s *Surroundings, given func(fla
 	if err != nil {
 		return interrupted(prepare, err)
 	}
+	lock, err := o.clusterLock(s, m, previous.Plan)
+	if err != nil {
+		return err
+	}
 	if err := folder.WriteJSON(result.ManifestFile, m); err != nil {
 		return err
 	}
-	return o.execute(ctx, s, execution{plan: previous.Plan, manifest: m, folder: folder, binary: binary, cluster: c, steering: steering, previous: previous})
+	return o.execute(ctx, s, execution{plan: previous.Plan, manifest: m, folder: folder, binary: binary, cluster: c, steering: steering, lock: lock, previous: previous})
 }
 
 // settings are the flags that a resumed run takes over.

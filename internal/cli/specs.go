@@ -89,6 +89,17 @@ func loadSpecs(s *Surroundings, dir string) (*specs.Set, error) {
 	return set, nil
 }
 
+// warnUntested says when the cases have no test for a Kubernetes version at
+// all: nobody has looked, which does not mean that there is none.
+func warnUntested(s *Surroundings, cases []specs.Case, version string) {
+	if slices.ContainsFunc(cases, func(c specs.Case) bool { return len(c.Tests) > 0 }) {
+		return
+	}
+	known := specs.Catalogues()
+	fmt.Fprintf(s.Stderr, "warning: the standard's tests were never looked up for Kubernetes %s, so every requirement is without one: it is written for %s to %s\n",
+		version, known[0], known[len(known)-1])
+}
+
 // newestVersion is the newest Kubernetes whose tests are known by heart.
 func newestVersion() string {
 	known := specs.Catalogues()
@@ -165,6 +176,7 @@ func (o *specsListOptions) run(s *Surroundings) error {
 	if err != nil {
 		return usageErrorf("%w", err)
 	}
+	warnUntested(s, all, o.version)
 	wanted := map[specs.Category]bool{}
 	for _, name := range o.categories {
 		c, _ := specs.ParseCategory(name)
@@ -397,6 +409,9 @@ func (o *specsCoverageOptions) run(s *Surroundings) error {
 	t := &report.Table{Header: []string{"Kubernetes", "Category", "Full", "Part", "None", "Requirements"}}
 	all := []*specs.VersionCoverage{}
 	for _, version := range o.versions {
+		if cases, err := set.For(version); err == nil {
+			warnUntested(s, cases, version)
+		}
 		c, err := specs.Cover(set, version)
 		if err != nil {
 			return usageErrorf("%w", err)
@@ -450,6 +465,9 @@ func (o *specsExportOptions) run(s *Surroundings) error {
 	set, err := loadSpecs(s, o.specDir)
 	if err != nil {
 		return err
+	}
+	if cases, err := set.For(o.version); err == nil {
+		warnUntested(s, cases, o.version)
 	}
 	data, err := specs.Export(set, o.version)
 	if err != nil {

@@ -162,13 +162,13 @@ func (b *batch) watch(ctx context.Context, proc *e2e.Process) {
 			interrupt("API server gone")
 		case <-stopped:
 			stopped = nil
-			interrupt("stopped")
+			interrupt("as asked")
 		case <-grace:
 			_ = proc.Kill()
 		case <-kill:
 			kill = nil
 			b.bmu.Lock()
-			b.cause = "stopped"
+			b.cause = "as asked, at once"
 			b.bmu.Unlock()
 			_ = proc.Kill()
 		}
@@ -368,7 +368,7 @@ func (b *batch) settle(path, unfinished string, ended bool) {
 		}
 		switch {
 		case t.Name == unfinished && b.cause != "":
-			b.finish(t, result.TestError, 0, "it was running when the run was stopped: "+b.cause)
+			b.finish(t, result.TestError, 0, "it was running when its batch was stopped: "+b.cause)
 		case t.Name == unfinished:
 			b.finish(t, result.TestError, 0, "it was running when "+b.ending())
 		case byItself && len(suites) > 0:
@@ -433,7 +433,11 @@ func (b *batch) cleanUp(ctx context.Context) {
 	b.mu.Lock()
 	gone := b.gone != ""
 	b.mu.Unlock()
-	if gone || b.SuiteRunID == "" || ctx.Err() != nil {
+	if gone || b.SuiteRunID == "" {
+		return
+	}
+	if ctx.Err() != nil {
+		b.Observer.Note(fmt.Sprintf("stopped at once: what tests of batch %s made stays in the cluster; remove it by going on with --resume, or with: kubectl delete namespace -l e2e-run=%s", b.ID, b.SuiteRunID))
 		return
 	}
 	if err := b.removeNamespaces(ctx, []string{b.SuiteRunID}); err != nil {

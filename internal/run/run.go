@@ -398,7 +398,11 @@ func (e *engine) hold(ctx context.Context, t *result.PlannedTest) bool {
 		go func() {
 			select {
 			case <-lost:
-				e.lost(e.Lock.Err().Error())
+				reason := e.Lock.Err().Error()
+				if err := e.probe(); err != nil {
+					reason = fmt.Sprintf("the API server stopped answering: %v", err)
+				}
+				e.lost(reason)
 			case <-e.over:
 			}
 		}()
