@@ -28,7 +28,8 @@ func (s *scene) events() int {
 func (s *scene) killed(lines int, args ...string) bool {
 	s.t.Helper()
 	cmd := exec.Command(os.Args[0], args...)
-	cmd.Env = append(s.environ(), "OP_READINESS_TEST_MAIN=1")
+	// What a killed process leaves goes with the test.
+	cmd.Env = append(s.environ(), "OP_READINESS_TEST_MAIN=1", "TMPDIR="+s.t.TempDir())
 	var said bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &said, &said
 	if err := cmd.Start(); err != nil {
