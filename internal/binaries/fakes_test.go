@@ -178,7 +178,7 @@ func newBench(t *testing.T) *bench {
 		Progress:      b.told,
 		KubernetesURL: b.server.URL + "/k8s",
 		EtcdURL:       b.server.URL + "/etcd",
-		ProxyURL:      b.server.URL + "/proxy",
+		SourceURL:     b.server.URL + "/source",
 		ProbeTimeout:  time.Minute,
 		StallTimeout:  time.Minute,
 		Go:            os.Args[0],

@@ -150,10 +150,11 @@ func writeModule(dir string, f family, mod, sum []byte) error {
 }
 
 // upstreamMod returns the go.mod of a module at version: from the go command,
-// which knows the user's proxy, or else from the public proxy.
+// which knows the user's proxy; without one, that of Kubernetes comes from its
+// sources.
 func (s *Store) upstreamMod(ctx context.Context, module, version string) ([]byte, error) {
-	if s.source() == Release || !s.haveGo() {
-		url := fmt.Sprintf("%s/%s/@v/%s.mod", orElse(s.ProxyURL, "https://proxy.golang.org"), module, version)
+	if module == kubernetesModule && (s.source() == Release || !s.haveGo()) {
+		url := fmt.Sprintf("%s/%s/go.mod", orElse(s.SourceURL, "https://raw.githubusercontent.com/kubernetes/kubernetes"), version)
 		return s.text(ctx, url, 30*time.Second)
 	}
 	// A folder of its own, so that no go.mod around it has a say.

@@ -51,9 +51,9 @@ type Store struct {
 
 	// HTTP is the client for downloads, http.DefaultClient unless set.
 	HTTP *http.Client
-	// KubernetesURL, EtcdURL and ProxyURL are the places that publish
-	// Kubernetes, etcd and the requirements of modules.
-	KubernetesURL, EtcdURL, ProxyURL string
+	// KubernetesURL, EtcdURL and SourceURL are the places that publish
+	// Kubernetes, etcd and the sources of Kubernetes.
+	KubernetesURL, EtcdURL, SourceURL string
 	// ProbeTimeout limits the first answer of a release's host, StallTimeout
 	// the time in which a download brings nothing.
 	ProbeTimeout, StallTimeout time.Duration
