@@ -60,9 +60,7 @@ func (o *planOptions) addTalkFlags(f *pflag.FlagSet) {
 	f.StringSliceVar(&o.Categories, "category", nil, "only these categories, such as Core.Network; may be repeated")
 	f.StringVar(&o.Provider, "provider", e2e.DefaultProvider, "the e2e framework's provider: "+strings.Join(e2e.Providers(), ", "))
 	f.StringVar(&o.E2EBinary, "e2e-binary", "", "e2e.test to use (default one from the cache, fetched or built)")
-	f.StringVar(&o.SpecDir, "spec-dir", "", "folder of spec files in place of the standard's own")
-	f.StringVar(&o.SpecDir, "test-directory", "", "other name of --spec-dir")
-	_ = f.MarkHidden("test-directory") // the flag is there
+	addSpecDirFlag(f, &o.SpecDir)
 }
 
 // validate checks the flags and fills in the selection.

@@ -63,7 +63,7 @@ Exit codes: 0 nothing keeps the cluster from being judged ready; 2 wrong usage;
 	f.StringVar(&o.Provider, "provider", e2e.DefaultProvider, "the e2e framework's provider: "+strings.Join(e2e.Providers(), ", "))
 	f.BoolVar(&o.PrintRBAC, "print-rbac", false, "print the ClusterRole of who may run the tests, and do nothing else")
 	f.StringVarP(&o.Output, "output", "o", string(report.FormatTable), "output format: table, json or markdown")
-	addSpecDirFlag(cmd, &o.SpecDir)
+	addSpecDirFlag(cmd.Flags(), &o.SpecDir)
 	return cmd
 }
 

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/windows-op-readiness/windows-op-readiness/internal/report"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/verdict"
@@ -38,8 +39,7 @@ func newSpecsCommand(s *Surroundings) *cobra.Command {
 
 // addSpecDirFlag adds --spec-dir, and the reference implementation's name for
 // it.
-func addSpecDirFlag(cmd *cobra.Command, dir *string) {
-	flags := cmd.Flags()
+func addSpecDirFlag(flags *pflag.FlagSet, dir *string) {
 	flags.StringVar(dir, "spec-dir", "", "folder of spec files to use in place of the built-in standard")
 	flags.StringVar(dir, "test-directory", "", "another name of --spec-dir")
 	if err := flags.MarkHidden("test-directory"); err != nil {
@@ -142,7 +142,7 @@ for a Kubernetes version: how much is proven, and by how many tests.`,
 			return o.run(s)
 		},
 	}
-	addSpecDirFlag(cmd, &o.specDir)
+	addSpecDirFlag(cmd.Flags(), &o.specDir)
 	addOutputFlag(cmd, &o.output)
 	cmd.Flags().StringSliceVar(&o.categories, "category", nil, "only these categories, such as Core.Network (may be repeated)")
 	cmd.Flags().StringSliceVar(&o.kinds, "kind", nil, "only these kinds: requirement, rule, additional (may be repeated)")
@@ -250,7 +250,7 @@ Every problem is printed with file and line. Exit code 2 means that there is one
 			return o.run(s)
 		},
 	}
-	addSpecDirFlag(cmd, &o.specDir)
+	addSpecDirFlag(cmd.Flags(), &o.specDir)
 	addOutputFlag(cmd, &o.output)
 	cmd.Flags().StringSliceVar(&o.versions, "kubernetes-version", nil, "check against the tests of these versions (default all that are built in: "+strings.Join(specs.Catalogues(), ", ")+")")
 	cmd.Flags().StringSliceVar(&o.testLists, "test-list", nil, "check against what e2e.test --list-tests printed into this file; - is standard input")
@@ -390,7 +390,7 @@ pass, a run tells.`,
 			return o.run(s)
 		},
 	}
-	addSpecDirFlag(cmd, &o.specDir)
+	addSpecDirFlag(cmd.Flags(), &o.specDir)
 	addOutputFlag(cmd, &o.output)
 	cmd.Flags().StringSliceVar(&o.versions, "kubernetes-version", specs.Catalogues(), "Kubernetes versions to count for (may be repeated)")
 	return cmd
@@ -456,7 +456,7 @@ other tool than yq and e2e.test: each case with one focus and one skip.`,
 			return o.run(s)
 		},
 	}
-	addSpecDirFlag(cmd, &o.specDir)
+	addSpecDirFlag(cmd.Flags(), &o.specDir)
 	cmd.Flags().StringVar(&o.version, "kubernetes-version", newestVersion(), "Kubernetes version to write for")
 	return cmd
 }
@@ -502,7 +502,7 @@ tests come with this program: ` + strings.Join(known, ", ") + `.`,
 			return o.run(s)
 		},
 	}
-	addSpecDirFlag(cmd, &o.specDir)
+	addSpecDirFlag(cmd.Flags(), &o.specDir)
 	addOutputFlag(cmd, &o.output)
 	cmd.Flags().StringVar(&o.from, "from", strings.TrimPrefix(known[max(0, len(known)-2)], "v"), "Kubernetes version before the upgrade")
 	cmd.Flags().StringVar(&o.to, "to", newestVersion(), "Kubernetes version after the upgrade")
