@@ -18,6 +18,9 @@ const (
 	Kubectl           Name = "kubectl"
 	E2ETest           Name = "e2e.test"
 	Ginkgo            Name = "ginkgo"
+	Kubelet           Name = "kubelet"
+	KubeProxy         Name = "kube-proxy"
+	Agnhost           Name = "agnhost"
 	Etcd              Name = "etcd"
 	Kwok              Name = "kwok"
 	Kwokctl           Name = "kwokctl"
@@ -65,7 +68,12 @@ var recipes = map[Name]recipe{
 	Kubectl:           {family: kubernetes, pkg: "k8s.io/kubernetes/cmd/kubectl", cold: time.Minute, prove: []string{"version", "--client"}, says: "Client Version: v%s"},
 	E2ETest:           {family: kubernetes, pkg: "k8s.io/kubernetes/test/e2e", test: true, cold: 5 * time.Minute, prove: []string{"--version"}, says: "v%s"},
 	// ginkgo has a version of its own, the one that Kubernetes requires.
-	Ginkgo:  {family: kubernetes, pkg: "github.com/onsi/ginkgo/v2/ginkgo", cold: 10 * time.Second, prove: []string{"version"}, says: "Ginkgo Version 2"},
+	Ginkgo:    {family: kubernetes, pkg: "github.com/onsi/ginkgo/v2/ginkgo", cold: 10 * time.Second, prove: []string{"version"}, says: "Ginkgo Version 2"},
+	Kubelet:   {family: kubernetes, pkg: "k8s.io/kubernetes/cmd/kubelet", cold: 2 * time.Minute, prove: []string{"--version"}, says: "Kubernetes v%s"},
+	KubeProxy: {family: kubernetes, pkg: "k8s.io/kubernetes/cmd/kube-proxy", cold: 30 * time.Second, prove: []string{"--version"}, says: "Kubernetes v%s"},
+	// agnhost is what most tests run in their containers. It has a version of
+	// its own, which only its image is told.
+	Agnhost: {family: kubernetes, pkg: "k8s.io/kubernetes/test/images/agnhost", cold: 30 * time.Second, prove: []string{"--version"}, says: "app version"},
 	Etcd:    {family: etcd, pkg: "go.etcd.io/etcd/server/v3", cold: 40 * time.Second, prove: []string{"--version"}, says: "etcd Version: %s"},
 	Kwok:    {family: kwok, pkg: "sigs.k8s.io/kwok/cmd/kwok", cold: time.Minute, prove: []string{"--version"}, says: "kwok version v%s"},
 	Kwokctl: {family: kwok, pkg: "sigs.k8s.io/kwok/cmd/kwokctl", cold: time.Minute, prove: []string{"--version"}, says: "kwokctl version v%s"},

@@ -56,9 +56,12 @@ func (s *Store) bundles(c component, names []Name) ([]bundle, error) {
 		var all []bundle
 		tests := map[Name]string{}
 		for _, name := range names {
-			if name == E2ETest || name == Ginkgo {
+			switch name {
+			case E2ETest, Ginkgo:
 				tests[name] = "kubernetes/test/bin/" + s.file(name)
 				continue
+			case Agnhost:
+				continue // published in an image only
 			}
 			url := fmt.Sprintf("%s/bin/%s/%s/%s", base, goos, goarch, s.file(name))
 			all = append(all, bundle{url, besides(url), map[Name]string{name: ""}})
