@@ -141,29 +141,27 @@ func restConfig(t Target) (*rest.Config, error) {
 	return config, nil
 }
 
-// Facts reads what a run depends on.
-func (c *Cluster) Facts(ctx context.Context) (*result.Facts, error) {
-	server, err := c.ServerVersion(ctx)
-	if err != nil {
-		return nil, err
-	}
-	facts := &result.Facts{ServerVersion: server}
+// Nodes reads the nodes, as the API has them.
+func (c *Cluster) Nodes(ctx context.Context) ([]corev1.Node, error) {
 	nodes, err := c.client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return nil, fmt.Errorf("listing the nodes of %s: %w", c.Server, err)
 	}
-	for i := range nodes.Items {
-		facts.Nodes = append(facts.Nodes, nodeFacts(&nodes.Items[i]))
-	}
+	return nodes.Items, nil
+}
+
+// APIGroups asks for the API groups that are served, in order.
+func (c *Cluster) APIGroups() ([]string, error) {
 	groups, err := c.client.Discovery().ServerGroups()
 	if err != nil {
 		return nil, fmt.Errorf("listing the API groups of %s: %w", c.Server, err)
 	}
+	names := make([]string, 0, len(groups.Groups))
 	for _, g := range groups.Groups {
-		facts.APIGroups = append(facts.APIGroups, g.Name)
+		names = append(names, g.Name)
 	}
-	slices.Sort(facts.APIGroups)
-	return facts, nil
+	slices.Sort(names)
+	return names, nil
 }
 
 // ServerVersion asks the API server for its version, such as "v1.36.3".
@@ -206,19 +204,22 @@ func nodeFacts(n *corev1.Node) result.Node {
 		ContainerRuntime: info.ContainerRuntimeVersion,
 		Architecture:     info.Architecture,
 		Simulated:        simulated,
-		Unschedulable:    n.Spec.Unschedulable,
+		Unschedulable:    n.Spec.Unschedulable && !cordonedByRun(n),
 		ControlPlane:     controlPlane,
 		PodCIDRs:         n.Spec.PodCIDRs,
 	}
 	if out.OS == "" {
 		out.OS = specs.OS(n.Labels[corev1.LabelOSStable])
 	}
+	if out.Contradiction = Contradiction(n); out.Contradiction != "" {
+		out.OS = "" // it proves nothing
+	}
 	for _, c := range n.Status.Conditions {
 		if c.Type == corev1.NodeReady {
 			out.Ready = c.Status == corev1.ConditionTrue
 		}
 	}
-	for _, t := range n.Spec.Taints {
+	for _, t := range ownTaints(n) {
 		if t.Effect != corev1.TaintEffectPreferNoSchedule {
 			out.Taints = append(out.Taints, t.ToString())
 		}

@@ -12,6 +12,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
+
+	"github.com/windows-op-readiness/windows-op-readiness/internal/cluster"
 )
 
 const (
@@ -22,6 +24,7 @@ const (
 	barrierNode    = "op-readiness-barrier"
 	barrierLabel   = "op-readiness/barrier"
 	barrierTimeout = 20 * time.Second
+	barrierRetry   = 250 * time.Millisecond
 )
 
 // barrier makes pods that go through the watch, to know what has come before.
@@ -51,7 +54,8 @@ func (b *barrier) arrived(pod *corev1.Pod) bool {
 }
 
 // pass returns when everything that happened to pods before the call has come
-// through the watch.
+// through the watch. The pod goes when it was seen: a watch that begins anew
+// meanwhile sees it in its list.
 func (b *barrier) pass(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, barrierTimeout)
 	defer cancel()
@@ -65,46 +69,54 @@ func (b *barrier) pass(ctx context.Context) error {
 		delete(b.waiting, pod.Name)
 		b.mu.Unlock()
 	}()
-	pods := b.client.CoreV1().Pods(barrierNamespace)
-	if _, err := pods.Create(ctx, pod, metav1.CreateOptions{}); err != nil {
+	made, err := b.make(ctx, pod)
+	if err != nil {
 		return fmt.Errorf("making a barrier pod: %w", err)
 	}
-	now := int64(0)
-	if err := pods.Delete(ctx, pod.Name, metav1.DeleteOptions{GracePeriodSeconds: &now}); err != nil && !apierrors.IsNotFound(err) {
-		return fmt.Errorf("deleting barrier pod %s/%s: %w", barrierNamespace, pod.Name, err)
-	}
+	defer b.remove(made)
 	select {
 	case <-arrived:
 		return nil
 	case <-ctx.Done():
-		return fmt.Errorf("waiting for a barrier pod to be seen: %w", ctx.Err())
+		return fmt.Errorf("waiting for barrier pod %s/%s to be seen: %w", barrierNamespace, pod.Name, ctx.Err())
 	}
+}
+
+// make makes the pod; it tries again while the API server has troubles that
+// pass.
+func (b *barrier) make(ctx context.Context, pod *corev1.Pod) (*corev1.Pod, error) {
+	for {
+		made, err := b.client.CoreV1().Pods(barrierNamespace).Create(ctx, pod, metav1.CreateOptions{})
+		switch {
+		case err == nil:
+			return made, nil
+		case apierrors.IsAlreadyExists(err): // it was made, and the answer was lost
+			return pod, nil
+		case apierrors.IsForbidden(err), apierrors.IsUnauthorized(err), apierrors.IsInvalid(err), apierrors.IsNotFound(err), apierrors.IsBadRequest(err):
+			return nil, err
+		}
+		select {
+		case <-ctx.Done():
+			return nil, err
+		case <-time.After(barrierRetry):
+		}
+	}
+}
+
+// remove deletes the pod, also when nobody waits for it any more. One that
+// stays is removed by the cluster: its node does not exist.
+func (b *barrier) remove(pod *corev1.Pod) {
+	ctx, cancel := context.WithTimeout(context.Background(), barrierTimeout/4)
+	defer cancel()
+	now := int64(0)
+	_ = b.client.CoreV1().Pods(barrierNamespace).Delete(ctx, pod.Name, metav1.DeleteOptions{GracePeriodSeconds: &now})
 }
 
 // barrierPod satisfies the restricted Pod Security Standard.
 func barrierPod() *corev1.Pod {
-	yes, no, grace := true, false, int64(0)
-	return &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{
-			Name:   "op-readiness-barrier-" + strings.ToLower(rand.Text()),
-			Labels: map[string]string{barrierLabel: "true"},
-		},
-		Spec: corev1.PodSpec{
-			NodeName:                      barrierNode,
-			AutomountServiceAccountToken:  &no,
-			TerminationGracePeriodSeconds: &grace,
-			SecurityContext: &corev1.PodSecurityContext{
-				RunAsNonRoot:   &yes,
-				SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
-			},
-			Containers: []corev1.Container{{
-				Name:  "barrier",
-				Image: "registry.k8s.io/pause:3.10",
-				SecurityContext: &corev1.SecurityContext{
-					AllowPrivilegeEscalation: &no,
-					Capabilities:             &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
-				},
-			}},
-		},
-	}
+	pod := cluster.RestrictedPod("op-readiness-barrier-"+strings.ToLower(rand.Text()), "barrier")
+	grace := int64(0)
+	pod.Labels = map[string]string{barrierLabel: "true"}
+	pod.Spec.NodeName, pod.Spec.TerminationGracePeriodSeconds = barrierNode, &grace
+	return pod
 }

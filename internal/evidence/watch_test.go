@@ -119,7 +119,7 @@ func TestAPodThatCannotBeScheduledSaysWhy(t *testing.T) {
 	nowhere := pod("nowhere", "")
 	nowhere.Spec.NodeSelector = map[string]string{"kubernetes.io/os": "plan9"}
 	ctx := t.Context()
-	if _, err := client.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "pending"}}, metav1.CreateOptions{}); err != nil {
+	if _, err := client.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "pending", Labels: map[string]string{"e2e-run": "hung"}}}, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	watch, err := client.CoreV1().Pods("pending").Watch(ctx, metav1.ListOptions{})
@@ -138,7 +138,8 @@ func TestAPodThatCannotBeScheduledSaysWhy(t *testing.T) {
 			break
 		}
 	}
-	pods, incomplete := w.Collect(ctx, []string{"pending"}, time.Now())
+	// So a test ends that waits for it in vain: killed, and naming no namespaces.
+	pods, incomplete := w.CollectRun(ctx, "hung", time.Now())
 	if incomplete != "" || len(pods) != 1 {
 		t.Fatalf("pods %+v, incomplete %q", pods, incomplete)
 	}

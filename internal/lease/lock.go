@@ -299,6 +299,29 @@ func (l *Lock) Err() error {
 	return l.hold.err
 }
 
+// Peers returns the IDs of the run's other members that live, at work or waiting.
+// It is for who holds the lock: the longer a member was observed, the surer it is
+// that a dead one is not among them.
+func (l *Lock) Peers(ctx context.Context) ([]string, error) {
+	var ids []string
+	err := l.edit(ctx, func(r *record) (*record, error) {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		if r.problem != nil {
+			return nil, r.problem
+		}
+		ids = nil
+		if r.runID == l.holder.RunID {
+			living, _ := l.others(r)
+			for _, m := range living {
+				ids = append(ids, m.ID)
+			}
+		}
+		return nil, nil
+	})
+	return ids, err
+}
+
 // Release ends the part in the lock; the last member to go removes the Lease.
 // What it could not remove when ctx ended expires by itself, or is removed when
 // Release is called again. After it, also where the lock was lost, Acquire

@@ -5,7 +5,6 @@ import (
 	"strconv"
 	"strings"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/windows-op-readiness/windows-op-readiness/internal/result"
@@ -13,9 +12,12 @@ import (
 )
 
 const (
-	// label marks what this package makes; its value is the run's id.
+	// label is on what this package makes; its value is the run's id, for people.
 	label = "op-readiness/steering"
-	name  = "op-readiness-steering"
+	// annotation holds the mark of what this package makes.
+	annotation = "op-readiness/steering-by"
+	// name is what all names begin with.
+	name = "op-readiness-steering"
 
 	group       = "admissionregistration.k8s.io"
 	policies    = "mutatingadmissionpolicies"
@@ -23,11 +25,12 @@ const (
 	policyKind  = "MutatingAdmissionPolicy"
 	bindingKind = policyKind + "Binding"
 
-	// A pod with this annotation gets it back with another value where the
-	// policy is in force.
+	// A pod with this annotation gets it back with the tokens of all policies
+	// that are in force behind the question.
 	probeAnnotation = "op-readiness/steering-probe"
-	probeQuestion   = "in force?"
-	probeAnswer     = "yes"
+	probeQuestion   = "in-force?"
+	// formerToken is what policies of older versions put there instead.
+	formerToken = "yes"
 )
 
 // The conditions under which a pod keeps its place, in CEL.
@@ -72,9 +75,9 @@ func anyContainer(condition string) string {
 	return fmt.Sprintf(`(object.spec.containers + (has(object.spec.initContainers) ? object.spec.initContainers : [])).exists(c, has(c.securityContext) && (%s))`, condition)
 }
 
-// policy is the MutatingAdmissionPolicy for a batch, in the given version of
-// its API.
-func policy(version string, conditions result.RunConditions, taints []corev1.Taint, runID string) *unstructured.Unstructured {
+// policy is the MutatingAdmissionPolicy for a batch. Where shards of a run have
+// one each, the second changes nothing of what the first has made of a pod.
+func (s *Policy) policy(conditions result.RunConditions, m mark) *unstructured.Unstructured {
 	subject := "true"
 	if conditions.SteerPods != "" {
 		subject = fmt.Sprintf(`(has(object.metadata.name) ? object.metadata.name : has(object.metadata.generateName) ? object.metadata.generateName : "").matches(%s)`,
@@ -85,23 +88,24 @@ func policy(version string, conditions result.RunConditions, taints []corev1.Tai
 		variable("windows", fmt.Sprintf(`(%s) || (variables.steered && %t)`, selectsWindows, conditions.Steer == specs.Windows)),
 	}
 	mutations := []any{
-		patch(fmt.Sprintf(`has(object.metadata.annotations) && %q in object.metadata.annotations`, probeAnnotation),
-			fmt.Sprintf(`JSONPatch{op: "replace", path: "/metadata/annotations/%s", value: %q}`, strings.ReplaceAll(probeAnnotation, "/", "~1"), probeAnswer)),
+		patch(fmt.Sprintf(`has(object.metadata.annotations) && %[1]q in object.metadata.annotations && !object.metadata.annotations[%[1]q].contains(%[2]q)`, probeAnnotation, m.Token),
+			fmt.Sprintf(`JSONPatch{op: "replace", path: "/metadata/annotations/%s", value: object.metadata.annotations[%q] + %q}`, strings.ReplaceAll(probeAnnotation, "/", "~1"), probeAnnotation, " "+m.Token)),
 		patch("variables.steered", `JSONPatch{op: "add", path: "/spec/nodeSelector", value: {"kubernetes.io/os": `+strconv.Quote(string(conditions.Steer))+`}}`),
 	}
-	if len(taints) > 0 {
+	if len(s.taints) > 0 {
 		mutations = append(mutations,
 			patch(`variables.windows && !has(object.spec.tolerations)`, `JSONPatch{op: "add", path: "/spec/tolerations", value: []}`))
-		for _, t := range taints {
-			mutations = append(mutations, patch("variables.windows", fmt.Sprintf(
-				`JSONPatch{op: "add", path: "/spec/tolerations/-", value: {"key": %q, "operator": "Equal", "value": %q, "effect": %q}}`, t.Key, t.Value, string(t.Effect))))
+		for _, t := range s.taints {
+			mutations = append(mutations, patch(
+				fmt.Sprintf(`variables.windows && !object.spec.tolerations.exists(t, has(t.key) && t.key == %q && (has(t.value) ? t.value : "") == %q && has(t.effect) && t.effect == %q)`, t.Key, t.Value, string(t.Effect)),
+				fmt.Sprintf(`JSONPatch{op: "add", path: "/spec/tolerations/-", value: {"key": %q, "operator": "Equal", "value": %q, "effect": %q}}`, t.Key, t.Value, string(t.Effect))))
 		}
 	}
 	if conditions.RuntimeClass != "" {
 		mutations = append(mutations, patch(`variables.windows && !has(object.spec.runtimeClassName)`,
 			fmt.Sprintf(`JSONPatch{op: "add", path: "/spec/runtimeClassName", value: %q}`, conditions.RuntimeClass)))
 	}
-	p := object(version, policyKind, runID)
+	p := s.object(policyKind, m)
 	p.Object["spec"] = map[string]any{
 		"failurePolicy":      "Fail",
 		"reinvocationPolicy": "IfNeeded",
@@ -134,19 +138,23 @@ func patch(when, operation string) any {
 }
 
 // binding puts the policy into force.
-func binding(version, runID string) *unstructured.Unstructured {
-	b := object(version, bindingKind, runID)
-	b.Object["spec"] = map[string]any{"policyName": name}
+func (s *Policy) binding(m mark) *unstructured.Unstructured {
+	b := s.object(bindingKind, m)
+	b.Object["spec"] = map[string]any{"policyName": s.name()}
 	return b
 }
 
-func object(version, kind, runID string) *unstructured.Unstructured {
+// name is that of the shard's policy and its binding.
+func (s *Policy) name() string { return fmt.Sprintf("%s-%d", name, s.member.Shard) }
+
+func (s *Policy) object(kind string, m mark) *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": group + "/" + version,
+		"apiVersion": group + "/" + s.version,
 		"kind":       kind,
 		"metadata": map[string]any{
-			"name":   name,
-			"labels": map[string]any{label: runID},
+			"name":        s.name(),
+			"labels":      map[string]any{label: labelValue(s.member.RunID)},
+			"annotations": map[string]any{annotation: m.String()},
 		},
 	}}
 }

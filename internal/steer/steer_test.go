@@ -1,6 +1,7 @@
 package steer_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -47,6 +48,11 @@ func start(t *testing.T) (kubernetes.Interface, dynamic.Interface) {
 	return client, dyn
 }
 
+// member is a process of a run, alone in it.
+func member(runID string, shard int) steer.Member {
+	return steer.Member{RunID: runID, Shard: shard, ID: fmt.Sprintf("%s-%d", runID, shard)}
+}
+
 // admitted returns the pod as the API server would take it.
 func admitted(t *testing.T, client kubernetes.Interface, namespace string, pod *corev1.Pod) *corev1.Pod {
 	t.Helper()
@@ -80,7 +86,7 @@ const osLabel = corev1.LabelOSStable
 
 func TestPodsGoWhereTheBatchWantsThem(t *testing.T) {
 	client, dyn := start(t)
-	s, err := steer.New(t.Context(), client, dyn, "run-1")
+	s, err := steer.New(t.Context(), client, dyn, member("run-1", 1))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -152,7 +158,7 @@ func TestPodsGoWhereTheBatchWantsThem(t *testing.T) {
 
 func TestSteeringIsByRoleAndChangesWithTheBatch(t *testing.T) {
 	client, dyn := start(t)
-	s, err := steer.New(t.Context(), client, dyn, "run-1")
+	s, err := steer.New(t.Context(), client, dyn, member("run-1", 1))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -184,21 +190,33 @@ func TestSteeringIsByRoleAndChangesWithTheBatch(t *testing.T) {
 
 func TestTheNextRunRemovesWhatAKilledOneLeft(t *testing.T) {
 	client, dyn := start(t)
-	killed, err := steer.New(t.Context(), client, dyn, "killed")
+	killed, err := steer.New(t.Context(), client, dyn, member("killed", 1))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := killed.Apply(t.Context(), result.RunConditions{Steer: specs.Windows}); err != nil {
 		t.Fatal(err)
 	}
-	next, err := steer.New(t.Context(), client, dyn, "next")
+	next, err := steer.New(t.Context(), client, dyn, member("next", 1))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := next.Remove(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if got := admitted(t, client, "suite", &corev1.Pod{}); got.Spec.NodeSelector != nil || tolerates(got) {
+	if got := admitted(t, client, "suite", &corev1.Pod{}); got.Spec.NodeSelector[osLabel] != "windows" {
+		t.Error("what may be of a living run was removed without the lock")
+	}
+	if err := next.Apply(t.Context(), result.RunConditions{Steer: specs.Linux}); err != nil {
+		t.Fatal(err)
+	}
+	if got := admitted(t, client, "suite", &corev1.Pod{}); got.Spec.NodeSelector[osLabel] != "linux" || tolerates(got) {
 		t.Errorf("the policy of the killed run is still in force: %+v", got.Spec)
+	}
+	if err := next.Remove(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got := admitted(t, client, "suite", &corev1.Pod{}); got.Spec.NodeSelector != nil || tolerates(got) {
+		t.Errorf("a policy is still in force: %+v", got.Spec)
 	}
 }

@@ -199,6 +199,9 @@ func play(f Folder, args []string) (int, error) {
 	case slices.Contains(args, "--version"):
 		fmt.Println(script.Version)
 		return 0, nil
+	case slices.Contains(args, "--list-images"):
+		fmt.Println("registry.k8s.io/e2e-test-images/agnhost:2.63.0\nregistry.k8s.io/pause:3.10.2")
+		return 0, nil
 	case slices.Contains(args, "--list-tests"):
 		tests, err := script.list()
 		if err != nil {

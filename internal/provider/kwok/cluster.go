@@ -42,6 +42,7 @@ type record struct {
 	WindowsNodes      int    `json:"windowsNodes"`
 	WindowsVersion    string `json:"windowsVersion"`
 	BindAddress       string `json:"bindAddress"`
+	JoinAddress       string `json:"joinAddress,omitempty"`
 	// Kubeconfigs are the user's files that were given the context.
 	Kubeconfigs []publication `json:"kubeconfigs,omitempty"`
 	// Ready is set last of all: without it the cluster is half made.
@@ -61,7 +62,7 @@ func newRecord(o Options) *record {
 	return &record{
 		Schema: recordSchema, KubernetesVersion: o.KubernetesVersion,
 		LinuxNodes: o.LinuxNodes, WindowsNodes: o.WindowsNodes, WindowsVersion: o.WindowsVersion,
-		BindAddress: o.BindAddress,
+		BindAddress: o.BindAddress, JoinAddress: o.JoinAddress,
 	}
 }
 
@@ -77,6 +78,7 @@ func (r *record) difference(o Options) string {
 		{"Windows nodes", r.WindowsNodes, o.WindowsNodes},
 		{"Windows version", r.WindowsVersion, o.WindowsVersion},
 		{"bind address", r.BindAddress, o.BindAddress},
+		{"address for real nodes", r.JoinAddress, o.JoinAddress},
 	} {
 		if part.have != part.ask {
 			all = append(all, fmt.Sprintf("%s %v instead of %v", part.what, part.have, part.ask))

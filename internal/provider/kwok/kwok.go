@@ -68,6 +68,10 @@ type Options struct {
 	// 127.0.0.1, only this machine reaches it; pods of a real node need
 	// 0.0.0.0. All other servers listen on 127.0.0.1 only.
 	BindAddress string
+	// JoinAddress, when set, is an IP address of this machine at which real
+	// nodes and their pods reach the API server: its certificate holds it, and
+	// the Service kubernetes leads there. BindAddress must include it.
+	JoinAddress string
 	// Kubeconfig, when set, is a file that gets the cluster's context too, as
 	// its current one; what else is in the file stays.
 	Kubeconfig string
@@ -123,6 +127,9 @@ func (o Options) Validate() error {
 	}
 	if o.BindAddress != "" && net.ParseIP(o.BindAddress) == nil {
 		faults = append(faults, fmt.Errorf("bind address %q: use an IP address such as %s or 0.0.0.0", o.BindAddress, loopback))
+	}
+	if o.JoinAddress != "" && net.ParseIP(o.JoinAddress) == nil {
+		faults = append(faults, fmt.Errorf("address for real nodes %q: use an IP address of this machine", o.JoinAddress))
 	}
 	return errors.Join(faults...)
 }

@@ -44,7 +44,7 @@ func (p *Provider) start(ctx context.Context, c *cluster, o Options, paths map[b
 	if err != nil {
 		return err
 	}
-	config, err := yaml.Marshal(kwokctlConfig(o, paths, ports))
+	config, err := yaml.Marshal(kwokctlConfig(c, o, paths, ports))
 	if err != nil {
 		return err
 	}
@@ -106,7 +106,7 @@ func (c *cluster) ended(component string) error {
 }
 
 // kwokctlConfig returns the KwokctlConfiguration of a cluster.
-func kwokctlConfig(o Options, paths map[binaries.Name]string, ports ports) map[string]any {
+func kwokctlConfig(c *cluster, o Options, paths map[binaries.Name]string, ports ports) map[string]any {
 	patch := func(component string, pairs ...string) map[string]any {
 		var args []map[string]any
 		for i := 0; i < len(pairs); i += 2 {
@@ -115,6 +115,25 @@ func kwokctlConfig(o Options, paths map[binaries.Name]string, ports ports) map[s
 			args = append(args, map[string]any{"key": pairs[i], "value": pairs[i+1], "override": override})
 		}
 		return map[string]any{"name": component, "extraArgs": args}
+	}
+	// The Service kubernetes has the first address of its range.
+	server := []string{
+		"bind-address", o.BindAddress,
+		// Simulated nodes name kwok's own server as their InternalDNS, so
+		// that logs and exec are refused at once; a real node has none and
+		// is reached by its address.
+		"kubelet-preferred-address-types", "InternalDNS,InternalIP",
+		"service-cluster-ip-range", "10.96.0.0/16",
+	}
+	certificateNames := []string{"10.96.0.1"}
+	if o.JoinAddress != "" {
+		pki := filepath.Join(c.runDir(), "pki")
+		server = append(server,
+			"advertise-address", o.JoinAddress,
+			// What a kubelet that asks for it is shown.
+			"kubelet-client-certificate", filepath.Join(pki, "admin.crt"),
+			"kubelet-client-key", filepath.Join(pki, "admin.key"))
+		certificateNames = append(certificateNames, o.JoinAddress)
 	}
 	return map[string]any{
 		"apiVersion": "config.kwok.x-k8s.io/v1alpha1",
@@ -134,17 +153,12 @@ func kwokctlConfig(o Options, paths map[binaries.Name]string, ports ports) map[s
 			"kubeControllerManagerPort":   ports.controllerManager,
 			"kubeSchedulerPort":           ports.scheduler,
 			"kwokControllerPort":          ports.kwok,
+			"kubeApiserverCertSANs":       certificateNames,
 		},
 		"componentsPatches": []map[string]any{
 			// Its data lives no longer than the cluster.
 			patch("etcd", "unsafe-no-fsync", "true"),
-			// Simulated nodes name kwok's own server as their InternalDNS, so
-			// that logs and exec are refused at once; a real node has none and
-			// is reached by its address.
-			patch("kube-apiserver",
-				"bind-address", o.BindAddress,
-				"kubelet-preferred-address-types", "InternalDNS,InternalIP",
-				"service-cluster-ip-range", "10.96.0.0/16"),
+			patch("kube-apiserver", server...),
 			patch("kube-controller-manager",
 				"allocate-node-cidrs", "true",
 				"cluster-cidr", "10.244.0.0/16"),

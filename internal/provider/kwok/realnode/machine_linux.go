@@ -1,0 +1,229 @@
+package realnode
+
+import (
+	"bytes"
+	"context"
+	"debug/elf"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// programs are what a node runs that Kubernetes does not bring, each with the
+// Debian package that has it.
+var programs = []struct{ name, pkg string }{
+	{"containerd", "containerd"},
+	{"ctr", "containerd"},
+	{"containerd-shim-runc-v2", "containerd"},
+	{"runc", "runc"},
+	{"nft", "nftables"},
+	{"iptables", "iptables"},
+	{"conntrack", "conntrack"},
+	{"ip", "iproute2"},
+	{"nsenter", "util-linux"},
+	{"mount", "mount"},
+}
+
+// cniPlugins are the plugins of the pods' network, and cniDirs where
+// distributions put them.
+var (
+	cniPlugins = []string{"ptp", "host-local", "loopback", "portmap"}
+	cniDirs    = []string{"/usr/lib/cni", "/opt/cni/bin", "/usr/libexec/cni"}
+)
+
+const (
+	cniPackage     = "containernetworking-plugins"
+	busyboxPackage = "busybox-static"
+)
+
+// lack is a missing part and the Debian package that has it.
+type lack struct{ what, pkg string }
+
+// lacking returns the programs that are missing.
+func lacking() []lack {
+	var all []lack
+	for _, p := range programs {
+		if _, err := exec.LookPath(p.name); err != nil {
+			all = append(all, lack{p.name, p.pkg})
+		}
+	}
+	if _, err := cniDir(); err != nil {
+		all = append(all, lack{err.Error(), cniPackage})
+	}
+	if _, err := busybox(); err != nil {
+		all = append(all, lack{err.Error(), busyboxPackage})
+	}
+	return all
+}
+
+// cniDir returns the folder that has all CNI plugins.
+func cniDir() (string, error) {
+	for _, dir := range cniDirs {
+		if !slices.ContainsFunc(cniPlugins, func(name string) bool {
+			_, err := exec.LookPath(filepath.Join(dir, name))
+			return err != nil
+		}) {
+			return dir, nil
+		}
+	}
+	return "", fmt.Errorf("CNI plugins (%s, in one of %s)", strings.Join(cniPlugins, ", "), strings.Join(cniDirs, ", "))
+}
+
+// busybox returns the path of a busybox that runs in an otherwise empty image.
+func busybox() (string, error) {
+	missing := errors.New("a static busybox")
+	path, err := exec.LookPath("busybox")
+	if err != nil {
+		return "", missing
+	}
+	program, err := elf.Open(path)
+	if err != nil {
+		return "", missing
+	}
+	defer program.Close()
+	for _, part := range program.Progs {
+		if part.Type == elf.PT_INTERP {
+			return "", fmt.Errorf("%w (%s is not)", missing, path)
+		}
+	}
+	return path, nil
+}
+
+// Install installs the programs that are missing where this is Debian, by the
+// name of their packages and with a word to progress; it never removes a
+// package. Where this is not Debian, not root, or lacks what no package brings,
+// it does nothing. What is missing afterwards, Check says.
+func Install(ctx context.Context, progress io.Writer) error {
+	var packages []string
+	for _, l := range lacking() {
+		packages = append(packages, l.pkg)
+	}
+	slices.Sort(packages)
+	packages = slices.Compact(packages)
+	if len(packages) == 0 || !debian() || len(unable()) > 0 {
+		return nil
+	}
+	fmt.Fprintf(progress, "real node: installing the Debian packages %s\n", strings.Join(packages, " "))
+	install := append([]string{"install", "--yes", "--no-install-recommends", "--no-remove"}, packages...)
+	err := apt(ctx, install...)
+	if err != nil && ctx.Err() == nil {
+		// Most often the lists of packages are missing or old.
+		if updated := apt(ctx, "update"); updated != nil {
+			return errors.Join(err, updated)
+		}
+		err = apt(ctx, install...)
+	}
+	return err
+}
+
+func apt(ctx context.Context, args ...string) error {
+	cmd := exec.CommandContext(ctx, "apt-get", append([]string{"--quiet"}, args...)...)
+	cmd.Env = append(os.Environ(), "DEBIAN_FRONTEND=noninteractive")
+	_, err := output(cmd)
+	return err
+}
+
+// debian tells whether this is Debian itself: derivatives have other versions
+// of these packages, and other packages that they conflict with.
+func debian() bool {
+	release, err := os.ReadFile("/etc/os-release")
+	_, apt := exec.LookPath("apt-get")
+	return err == nil && apt == nil && slices.Contains(strings.Split(string(release), "\n"), "ID=debian")
+}
+
+// Check returns nil when a real node can run on this machine, else an
+// [*UnfitError].
+func Check(ctx context.Context) error {
+	missing := unable()
+	lacks := lacking()
+	if len(lacks) > 0 {
+		var what, packages []string
+		for _, l := range lacks {
+			what, packages = append(what, l.what), append(packages, l.pkg)
+		}
+		slices.Sort(packages)
+		mend := "install them"
+		if debian() {
+			mend = "apt-get install " + strings.Join(slices.Compact(packages), " ")
+		}
+		missing = append(missing, fmt.Sprintf("programs: %s (%s)", strings.Join(what, ", "), mend))
+	}
+	if len(missing) == 0 {
+		if err := checkKernel(ctx); err != nil {
+			missing = append(missing, err.Error())
+		}
+	}
+	if len(missing) > 0 {
+		return &UnfitError{missing}
+	}
+	return nil
+}
+
+// unable returns what this machine lacks that no package brings.
+func unable() []string {
+	var missing []string
+	if os.Geteuid() != 0 {
+		missing = append(missing, "root (run as root)")
+	} else {
+		cmd := exec.Command("/bin/sh", "-c", "mount --make-rprivate /")
+		cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: namespaces}
+		if _, err := output(cmd); err != nil {
+			missing = append(missing, fmt.Sprintf("leave to make namespaces (in a container: --privileged): %v", err))
+		}
+	}
+	if err := checkCgroups(); err != nil {
+		missing = append(missing, err.Error())
+	}
+	return missing
+}
+
+// checkKernel makes a box and, inside it, what a node is made of.
+func checkKernel(ctx context.Context) error {
+	dir, err := os.MkdirTemp("", "op-readiness-*")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	box, err := newBox(ctx, dir)
+	if err != nil {
+		return fmt.Errorf("leave to mount (in a container: --privileged): %w", err)
+	}
+	defer box.end()
+	for _, probe := range []struct{ what, command string }{
+		{"network devices of kind veth in the kernel", "ip link add name probe-a type veth peer name probe-b"},
+		{"nftables in the kernel", "nft add table ip probe"},
+		{"leave to write cgroups", "mkdir -p " + cgroupProbe()},
+	} {
+		if _, err := box.run(ctx, "sh", "-c", probe.command); err != nil {
+			return fmt.Errorf("%s: %w", probe.what, err)
+		}
+	}
+	return os.Remove(cgroupProbe())
+}
+
+// output runs cmd and returns what it prints; the error carries the command
+// and all its output.
+func output(cmd *exec.Cmd) (string, error) {
+	var stdout, all bytes.Buffer
+	cmd.Stdout, cmd.Stderr = io.MultiWriter(&stdout, &all), &all
+	if err := cmd.Run(); err != nil {
+		return "", fmt.Errorf("running %s: %w\n\t%s", strings.Join(cmd.Args, " "), err,
+			strings.ReplaceAll(strings.TrimSpace(all.String()), "\n", "\n\t"))
+	}
+	return stdout.String(), nil
+}
+
+// onOverlay tells whether dir is on an overlay filesystem, as in a container:
+// the kernel puts no second overlay on one.
+func onOverlay(dir string) bool {
+	var fs unix.Statfs_t
+	return unix.Statfs(dir, &fs) == nil && fs.Type == unix.OVERLAYFS_SUPER_MAGIC
+}

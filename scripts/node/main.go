@@ -1,0 +1,96 @@
+// Node prepares this machine for the tests with a real Linux node, and gives
+// such a node to whoever wants to look around on it. docs/real-node.md tells
+// more.
+//
+//	go run ./scripts/node prepare   # get programs and binaries, or say what is missing
+//	go run ./scripts/node up        # make a cluster with a real node until interrupted
+//	go run ./scripts/node clean     # remove what a killed process has left
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/windows-op-readiness/windows-op-readiness/internal/binaries"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/provider/kwok/realnode"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err := node(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "node:", err)
+		os.Exit(1)
+	}
+}
+
+func node(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+	if len(args) == 1 {
+		switch args[0] {
+		case "prepare":
+			return prepare(ctx, stderr)
+		case "up":
+			return up(ctx, stdout, stderr)
+		case "clean":
+			return realnode.Clean(ctx, stderr)
+		}
+	}
+	return errors.New("choose of prepare, up, clean")
+}
+
+// prepare gets what a real node is made of. That a machine cannot have one is
+// no error: it is said, and the tests are skipped.
+func prepare(ctx context.Context, stderr io.Writer) error {
+	if err := realnode.Install(ctx, stderr); err != nil {
+		// Without the network, for one: Check says what is still missing.
+		fmt.Fprintf(stderr, "real node: %v\n", err)
+	}
+	err := realnode.Check(ctx)
+	var unfit *realnode.UnfitError
+	if errors.As(err, &unfit) {
+		fmt.Fprintf(stderr, "real node: tests with one are skipped: %v\n", err)
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	store, err := store(stderr)
+	if err != nil {
+		return err
+	}
+	_, err = store.Get(ctx, binaries.Pinned, realnode.Needs()...)
+	return err
+}
+
+// up makes a cluster with a real node, prints its kubeconfig and removes it
+// when interrupted.
+func up(ctx context.Context, stdout, stderr io.Writer) error {
+	store, err := store(stderr)
+	if err != nil {
+		return err
+	}
+	options := realnode.DefaultOptions()
+	options.Binaries, options.Progress = store, stderr
+	made, err := realnode.Up(ctx, options)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintln(stdout, made.Cluster.Kubeconfig)
+	fmt.Fprintln(stderr, "real node: ready; interrupt (Ctrl-C) to remove it")
+	<-ctx.Done()
+	return made.Down()
+}
+
+func store(stderr io.Writer) (*binaries.Store, error) {
+	dir, err := binaries.DefaultDir(os.Getenv)
+	if err != nil {
+		return nil, err
+	}
+	return &binaries.Store{Dir: dir, Progress: stderr}, nil
+}
