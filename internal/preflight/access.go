@@ -87,10 +87,11 @@ var needs = []struct {
 	{ForAdditional, "policy", []string{"poddisruptionbudgets"}, everything},
 	{ForAdditional, "policy", []string{"poddisruptionbudgets/status"}, status},
 	{ForAdditional, "scheduling.k8s.io", []string{"priorityclasses"}, everything},
-	{ForEvidence, "", []string{"pods"}, []string{"list", "watch"}},
+	{ForEvidence, "", []string{"pods"}, []string{"create", "delete", "list", "watch"}},
+	{ForEvidence, "", []string{"namespaces"}, []string{"list"}},
 	{ForEvidence, "", []string{"nodes"}, []string{"get", "list"}},
-	{ForSteering, steeringGroup, []string{"mutatingadmissionpolicies", "mutatingadmissionpolicybindings"}, []string{"create", "delete", "list"}},
-	{ForSteering, "", []string{"namespaces"}, []string{"create", "delete"}},
+	{ForSteering, steeringGroup, []string{"mutatingadmissionpolicies", "mutatingadmissionpolicybindings"}, []string{"create", "delete", "get", "list"}},
+	{ForSteering, "", []string{"namespaces"}, []string{"create", "delete", "list"}},
 	{ForSteering, "", []string{"nodes"}, []string{"list"}},
 	{ForSteering, "", []string{"pods"}, []string{"create"}},
 	{ForCleanup, "", []string{"namespaces"}, []string{"delete", "list"}},
@@ -181,6 +182,10 @@ func describe(needs []Need) string {
 	}
 	for i, name := range order {
 		order[i] = strings.Join(byResource[name], "/") + " " + name
+	}
+	const most = 8
+	if len(order) > most {
+		return fmt.Sprintf("such as %s; op-readiness preflight --print-rbac prints the role", strings.Join(order[:3], ", "))
 	}
 	return strings.Join(order, ", ")
 }

@@ -1,13 +1,17 @@
 package preflight
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"unicode"
 
+	"github.com/windows-op-readiness/windows-op-readiness/internal/cluster"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/lease"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/preflight/probe"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/redact"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/steer"
 	"github.com/windows-op-readiness/windows-op-readiness/specs"
 )
 
@@ -25,6 +29,7 @@ func Check(f *Facts) []Finding {
 	c.network()
 	c.features()
 	c.run()
+	c.probes()
 	c.declarations()
 	for i := range c.findings {
 		found := &c.findings[i]
@@ -44,6 +49,7 @@ func (c *checker) add(f Finding) { c.findings = append(c.findings, f) }
 func (c *checker) unknown(f Finding, err error) {
 	f.Status = Unknown
 	f.Found = "not known: " + err.Error()
+	f.Refuses = f.Vital
 	if f.Mend == "" {
 		f.Mend = "grant what the error names (the role: op-readiness preflight --print-rbac), or find the cause and ask again"
 	}
@@ -114,7 +120,7 @@ var purposes = []struct {
 
 func (c *checker) run() {
 	for _, p := range purposes {
-		if p.purpose == ForSteering && c.Steering.Err == nil && c.Steering.Value == "" {
+		if p.purpose == ForSteering && c.Steering.Err == nil && c.Steering.Value == "" || slices.Contains(c.NotNeeded, p.purpose) {
 			continue
 		}
 		f := Finding{ID: p.id, Group: Run, Status: OK, How: "SelfSubjectAccessReview", Found: "allowed: " + p.what}
@@ -127,7 +133,7 @@ func (c *checker) run() {
 		}
 		lacking := slices.DeleteFunc(slices.Clone(c.Missing.Value), func(n Need) bool { return n.For != p.purpose })
 		if len(lacking) > 0 {
-			f.Status = p.status
+			f.Status, f.Refuses = p.status, p.status == Failing
 			f.Found = fmt.Sprintf("%d permissions are missing for %s: %s", len(lacking), p.what, describe(lacking))
 			f.Mend = "grant them: op-readiness preflight --print-rbac | kubectl apply -f -, and bind the ClusterRole op-readiness to the user"
 		}
@@ -136,7 +142,30 @@ func (c *checker) run() {
 	c.steering()
 	c.kubectl()
 	c.provider()
+	c.lock()
 	c.leftovers()
+}
+
+// lock says who has the cluster; the run that asks is not in its own way.
+func (c *checker) lock() {
+	f := Finding{ID: "cluster-lock", Group: Run, Status: OK, How: fmt.Sprintf("Lease %s/%s", lease.Namespace, lease.Name), Found: "nobody has the cluster"}
+	switch held := c.Held.Value; {
+	case slices.Contains(c.NotNeeded, ForLock):
+		f.How, f.Found = Declared, "not taken (--lock=false)"
+	case c.Held.Err != nil:
+		c.unknown(f, c.Held.Err)
+		return
+	case held == nil:
+	case c.RunID != "" && held.Holder.RunID == c.RunID:
+		f.Found = "this run has the cluster: " + held.Who()
+	case held.Late(c.Now):
+		f.Status, f.Found = Warning, held.Who()+"; by its clock it is late, and may be dead"
+		f.Mend = "start the run: it waits for the lock of a dead one to expire"
+	default:
+		f.Status, f.Found = Warning, held.Who()
+		f.Mend = "wait for that run (run --wait), or do not disturb it"
+	}
+	c.add(f)
 }
 
 func (c *checker) steering() {
@@ -145,13 +174,21 @@ func (c *checker) steering() {
 	case c.without("steer"):
 		f.Status, f.How, f.Found = Failing, Declared, "declared absent (--without steer)"
 		f.Mend = "leave --without steer out: pods that say nothing about their operating system prove nothing without"
+	case c.Steer == "off":
+		f.Status, f.How, f.Found = Failing, Declared, "switched off (--steer=off)"
+		f.Mend = "leave --steer=off out: pods that say nothing about their operating system prove nothing without"
+	case c.Steer == "cordon":
+		f.Status, f.How, f.Found = OK, Declared, "by cordoning nodes (--steer=cordon): cases that need pods on both systems are not tested"
+	case errors.Is(c.Steering.Err, steer.ErrForeign):
+		f.Status, f.Found, f.Refuses = Failing, c.Steering.Err.Error(), true
+		f.Mend = "see whose it is, and remove it as said: a run does not start with it"
 	case c.Steering.Err != nil:
 		c.unknown(f, c.Steering.Err)
 		return
 	case c.Steering.Value == "":
 		f.Status = Failing
 		f.Found = "MutatingAdmissionPolicy is not served, so pods cannot be steered to Windows"
-		f.Mend = "use Kubernetes 1.36 or newer, or, from 1.34 on, start the API server with --feature-gates=MutatingAdmissionPolicy=true --runtime-config=admissionregistration.k8s.io/v1beta1=true"
+		f.Mend = "use Kubernetes 1.36 or newer, or, from 1.34 on, start the API server with --feature-gates=MutatingAdmissionPolicy=true --runtime-config=admissionregistration.k8s.io/v1beta1=true; or steer by cordoning nodes, which proves less: run --steer=cordon"
 	default:
 		f.Status, f.Found = OK, c.Steering.Value+" is served"
 	}
@@ -195,28 +232,25 @@ func (c *checker) provider() {
 }
 
 func (c *checker) leftovers() {
-	f := Finding{ID: "leftover-namespaces", Group: Run, Status: OK, How: "namespaces labelled " + suiteLabel, Found: "none"}
-	switch names := c.Namespaces.Value; {
-	case c.Namespaces.Err != nil:
-		c.unknown(f, c.Namespaces.Err)
-	case len(names) > 0:
-		f.Status = Warning
-		f.Found = fmt.Sprintf("%d: %s", len(names), shorten(names, 5))
-		f.Mend = "wait when another run of e2e.test goes on; otherwise: kubectl delete namespace -l " + suiteLabel
-		fallthrough
-	default:
-		c.add(f)
-	}
-	f = Finding{ID: "leftover-steering", Group: Run, Status: OK, How: "admission policies labelled " + steeringLabel, Found: "none"}
-	switch names := c.Policies.Value; {
-	case c.Policies.Err != nil:
-		c.unknown(f, c.Policies.Err)
-	case len(names) > 0:
-		f.Status = Warning
-		f.Found = fmt.Sprintf("%d: %s", len(names), shorten(names, 5))
-		f.Mend = "wait when another run goes on; what a killed one left, the next run removes"
-		fallthrough
-	default:
+	cordoned := Read[[]string]{Err: c.Nodes.Err, Value: c.names(func(n *Node) bool { return n.CordonedByRun })}
+	for _, l := range []struct {
+		id, how, mend string
+		names         Read[[]string]
+	}{
+		{"leftover-namespaces", "namespaces labelled " + suiteLabel, "wait when another run of e2e.test goes on; otherwise: kubectl delete namespace -l " + suiteLabel, c.Namespaces},
+		{"leftover-steering", "admission policies labelled " + steeringLabel, "wait when another run goes on; what a killed one left, the next run removes", c.Policies},
+		{"leftover-cordon", "nodes annotated " + cluster.CordonAnnotation, "wait when another run goes on; what a killed one left, the next run restores", cordoned},
+		{"leftover-probes", "namespaces labelled " + probe.Label, "wait when another preflight goes on; what a killed one left, the next that probes removes, or: kubectl delete namespace -l " + probe.Label, c.ProbeNamespaces},
+	} {
+		f := Finding{ID: l.id, Group: Run, Status: OK, How: l.how, Found: "none"}
+		switch {
+		case l.names.Err != nil:
+			c.unknown(f, l.names.Err)
+			continue
+		case len(l.names.Value) > 0:
+			f.Status, f.Mend = Warning, l.mend
+			f.Found = fmt.Sprintf("%d: %s", len(l.names.Value), shorten(l.names.Value, 5))
+		}
 		c.add(f)
 	}
 }

@@ -4,14 +4,20 @@ import (
 	"bytes"
 	"errors"
 	"flag"
+	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/windows-op-readiness/windows-op-readiness/internal/lease"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/preflight/probe"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/report"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/result"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/steer"
 	"github.com/windows-op-readiness/windows-op-readiness/specs"
 )
 
@@ -81,6 +87,7 @@ func goodCluster(t *testing.T) *Facts {
 		Steering:       value("MutatingAdmissionPolicy v1"),
 		Namespaces:     value([]string{}),
 		Policies:       value([]string{}),
+		Now:            time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC),
 		Kubectl:        "/usr/bin/kubectl",
 		Provider:       "skeleton",
 		Standard:       standard(t),
@@ -138,7 +145,12 @@ func TestCheck(t *testing.T) {
 		{"a control plane's taint", eachNode(specs.Linux, func(n *Node) { n.Taints = []string{"node-role.kubernetes.io/control-plane:NoSchedule"} }), "node-taints", OK, "but for control planes", ""},
 		{"only control planes run Linux", eachNode(specs.Linux, func(n *Node) { n.ControlPlane = true }), "linux-worker", Failing, "0 Linux workers", "add a Linux worker"},
 		{"a node that is not ready", windows(func(n *Node) { n.Ready = n.Name == "windows-1" }), "node-ready", Warning, "not ready: windows-2", "--allowed-not-ready-nodes 1"},
-		{"a node of no system", func(f *Facts) { f.Nodes.Value[0].OS = "" }, "node-os", Warning, "linux-1", "kubelets"},
+		{"no Windows node refuses a run", func(f *Facts) { f.Nodes.Value = f.Nodes.Value[:2] }, "windows-nodes", Failing, "the cluster has no Windows node", "add 2 Windows nodes"},
+		{"nodes that agree with their labels", nil, "node-os", OK, "agree", ""},
+		{"a node of no system", func(f *Facts) { f.Nodes.Value[0].OS = "" }, "node-os", Failing, `linux-1 is of the system ""`, "find out what"},
+		{"a node that lies about its system", func(f *Facts) {
+			f.Nodes.Value[2].OS, f.Nodes.Value[2].Contradiction = "", "reports linux, and is labelled windows"
+		}, "node-os", Failing, "windows-1 reports linux, and is labelled windows", "not taken for proof"},
 
 		{"a known release of Windows", nil, "windows-version", OK, "2 with 10.0.20348 (Windows Server 2022)", ""},
 		{"an unknown release of Windows", windows(func(n *Node) { n.WindowsBuild = "10.0.14393" }), "windows-version", Failing, "windows-1 10.0.14393, windows-2 10.0.14393", "2019, 2022 or 2025"},
@@ -179,7 +191,8 @@ func TestCheck(t *testing.T) {
 		{"DNS without endpoints", func(f *Facts) { f.DNS = value(DNS{Service: true}) }, "cluster-dns", Failing, "no endpoint that is ready", "kubectl -n kube-system get pods"},
 		{"DNS that cannot be read is not absent", func(f *Facts) { f.DNS = Read[DNS]{Err: refused} }, "cluster-dns", Unknown, "not known", "--print-rbac"},
 		{"DNS declared absent still keeps tests from running", without("dns"), "cluster-dns", Failing, "declared absent (--without dns)", "install"},
-		{"the internet", nil, "internet", Unknown, "the tests show", "--air-gapped"},
+		{"the internet", nil, "internet", Unknown, "only pods can tell", "preflight --probe"},
+		{"an air gap that is not a probe's", func(f *Facts) { f.Declared.AirGapped, f.Probes.Made = true, true }, "internet", OK, "declared absent (--air-gapped)", ""},
 		{"an air gap", func(f *Facts) { f.Declared.AirGapped = true }, "internet", OK, "declared absent (--air-gapped)", ""},
 		{"single-stack", nil, "dual-stack", OK, "single-stack (IPv4)", ""},
 		{"dual-stack", func(f *Facts) {
@@ -239,9 +252,26 @@ func TestCheck(t *testing.T) {
 		{"steering", nil, "steering", OK, "MutatingAdmissionPolicy v1 is served", ""},
 		{"no steering", func(f *Facts) { f.Steering = value("") }, "steering", Failing, "not served", "--runtime-config"},
 		{"steering that cannot be found out", func(f *Facts) { f.Steering = Read[string]{Err: refused} }, "steering", Unknown, "not known", ""},
+		{"a steering policy of somebody else", func(f *Facts) {
+			f.Steering = Read[string]{Err: fmt.Errorf("MutatingAdmissionPolicy op-readiness-steering-1 %w: remove it with kubectl delete", steer.ErrForeign)}
+		}, "steering", Failing, "MutatingAdmissionPolicy op-readiness-steering-1 has a name that op-readiness needs", "remove it"},
+		{"a runtime class that is not there", func(f *Facts) { f.RuntimeClass = "nope" }, "runtime-class", Failing, `no runtime class "nope"; there are: runhcs-wcow-process`, "--runtime-class"},
+		{"a runtime class that is there", func(f *Facts) { f.RuntimeClass = "runhcs-wcow-process" }, "runtime-class", OK, "there is one", ""},
+		{"many missing permissions", func(f *Facts) { f.Missing = value(Needs()) }, "permission-suite", Failing, "such as create/delete", "--print-rbac"},
 		{"no kubectl", func(f *Facts) { f.Kubectl = "" }, "kubectl", Failing, "none on the path", "--kubectl"},
 		{"the provider local", func(f *Facts) { f.Provider = "local" }, "provider", Warning, "SSH", "skeleton"},
 		{"left-over namespaces", func(f *Facts) { f.Namespaces = value([]string{"a", "b", "c", "d", "e", "f", "g"}) }, "leftover-namespaces", Warning, "7: a, b, c, d, e, … and 2 more", "kubectl delete namespace -l e2e-run"},
+		{"nobody has the cluster", nil, "cluster-lock", OK, "nobody", ""},
+		{"another run has the cluster", func(f *Facts) { f.Held = value(held("other", f.Now)) }, "cluster-lock", Warning, "the cluster is locked by run other, shard 1/1 on ci-7", "run --wait"},
+		{"a dead run has the cluster", func(f *Facts) { f.Held = value(held("other", f.Now.Add(-time.Hour))) }, "cluster-lock", Warning, "may be dead", "waits for the lock of a dead one"},
+		{"the run's own lock", func(f *Facts) { f.Held, f.RunID = value(held("mine", f.Now)), "mine" }, "cluster-lock", OK, "this run has the cluster", ""},
+		{"a lock of a newer version", func(f *Facts) {
+			f.Held = value(&lease.HeldError{Unreadable: errors.New("a newer version of op-readiness wrote it")})
+		}, "cluster-lock", Warning, "newer version", "wait"},
+		{"steering by cordon", func(f *Facts) { f.Steering, f.Steer = value(""), "cordon" }, "steering", OK, "by cordoning nodes", ""},
+		{"steering switched off", func(f *Facts) { f.Steer = "off" }, "steering", Failing, "switched off", "leave --steer=off out"},
+		{"nodes that a killed run has cordoned", windows(func(n *Node) { n.CordonedByRun = n.Name == "windows-2" }), "leftover-cordon", Warning, "1: windows-2", "restores"},
+		{"left-over probes", func(f *Facts) { f.ProbeNamespaces = value([]string{"op-readiness-probe-x"}) }, "leftover-probes", Warning, "op-readiness-probe-x", "kubectl delete namespace -l op-readiness/probe"},
 		{"left-over policies", func(f *Facts) { f.Policies = value([]string{"mutatingadmissionpolicies/x"}) }, "leftover-steering", Warning, "1: mutatingadmissionpolicies/x", "the next run removes"},
 		{"other means declared absent", without("exec"), "without-exec", Failing, "is not tested", "leave --without exec out"},
 		{"a feature declared absent", without("gpu"), "without-gpu", OK, "declared absent (--without gpu)", ""},
@@ -279,7 +309,8 @@ func TestNothingThatCouldNotBeReadIsAbsentOrFine(t *testing.T) {
 	facts.Version, facts.Nodes, facts.APIGroups = Read[string]{Err: err}, Read[[]Node]{Err: err}, Read[[]string]{Err: err}
 	facts.DaemonSets, facts.GMSAWebhooks, facts.RuntimeClasses = Read[[]DaemonSet]{Err: err}, Read[[]string]{Err: err}, Read[map[string]string]{Err: err}
 	facts.Families, facts.DNS, facts.Missing, facts.Steering = Read[[]string]{Err: err}, Read[DNS]{Err: err}, Read[[]Need]{Err: err}, Read[string]{Err: err}
-	facts.Namespaces, facts.Policies = Read[[]string]{Err: err}, Read[[]string]{Err: err}
+	facts.Namespaces, facts.Policies, facts.ProbeNamespaces = Read[[]string]{Err: err}, Read[[]string]{Err: err}, Read[[]string]{Err: err}
+	facts.Held, facts.Probes = Read[*lease.HeldError]{Err: err}, Probes{Made: true, Err: err}
 	findings := Check(facts)
 	for _, f := range findings {
 		if f.ID != "kubectl" && f.ID != "provider" && f.Status != Unknown {
@@ -291,10 +322,91 @@ func TestNothingThatCouldNotBeReadIsAbsentOrFine(t *testing.T) {
 	}
 }
 
+// held is the lock as a run's shard has it.
+func held(run string, renewed time.Time) *lease.HeldError {
+	return &lease.HeldError{
+		Holder: lease.Holder{RunID: run, Shard: "1/1", Host: "ci-7"}, Group: lease.Group{Phase: specs.Parallel},
+		Since: renewed, Renewed: renewed, Expiry: time.Minute,
+	}
+}
+
+// probed are results of a kind on Linux, and on Windows.
+func probed(kind probe.Kind, linux, windows probe.State) Probes {
+	result := func(os specs.OS, build string, state probe.State) probe.Result {
+		return probe.Result{Kind: kind, State: state, Target: probe.Target{OS: os, Build: build}, Node: string(os) + "-1", Found: map[probe.State]string{probe.Failed: "TIMEOUT (exit code 1)", probe.Unknown: "time is up"}[state]}
+	}
+	return Probes{Made: true, Results: []probe.Result{result(specs.Linux, "", linux), result(specs.Windows, "10.0.20348", windows)}}
+}
+
+func TestWhatPodsFoundOut(t *testing.T) {
+	for _, tt := range []struct {
+		name, id       string
+		kind           probe.Kind
+		linux, windows probe.State
+		status         Status
+		found          string
+	}{
+		{"DNS answers", "dns-answers", probe.DNS, probe.OK, probe.OK, OK, "Linux (linux-1): ok; Windows Server 2022 (windows-1): ok"},
+		{"DNS does not answer on Windows", "dns-answers", probe.DNS, probe.OK, probe.Failed, Failing, "Windows Server 2022 (windows-1): failed: TIMEOUT"},
+		{"DNS may not answer", "dns-answers", probe.DNS, probe.OK, probe.Unknown, Unknown, "Windows Server 2022 (windows-1): unknown: time is up"},
+		{"the internet", "internet", probe.Internet, probe.OK, probe.OK, OK, "Linux (linux-1): ok"},
+		{"no internet, which is no air gap", "internet", probe.Internet, probe.Failed, probe.Failed, Failing, "Linux (linux-1): failed: TIMEOUT"},
+		{"policies", "network-policy", probe.NetworkPolicy, probe.OK, probe.OK, OK, "Windows Server 2022 (windows-1): ok"},
+		{"no policies, which is no network without them", "network-policy", probe.NetworkPolicy, probe.OK, probe.Failed, Failing, "failed"},
+		{"images", "test-images", probe.TestImages, probe.OK, probe.OK, OK, "ok"},
+		{"no images on Windows", "test-images", probe.TestImages, probe.OK, probe.Failed, Failing, "failed"},
+		{"no HostProcess containers, which is no cluster without them", "host-process-pod", probe.HostProcess, probe.OK, probe.Failed, Failing, "failed"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			facts := goodCluster(t)
+			facts.Probes = probed(tt.kind, tt.linux, tt.windows)
+			f := finding(Check(facts), tt.id)
+			if f.Status != tt.status || f.How != ByPods || !strings.Contains(f.Found, tt.found) || f.Status == Failing && f.Mend == "" {
+				t.Errorf("got %+v", f)
+			}
+			if refuses := tt.id == "test-images" && tt.windows == probe.Failed; f.Refuses != refuses {
+				t.Errorf("refuses a run: %t", f.Refuses)
+			}
+			// Whatever they found: what the verdict rests on is the same.
+			with, without := *facts, *goodCluster(t)
+			a, errA := with.ForRun()
+			b, errB := without.ForRun()
+			if errA != nil || errB != nil || !reflect.DeepEqual(a, b) {
+				t.Errorf("the verdict would rest on a probe: %+v (%v), without %+v (%v)", a, errA, b, errB)
+			}
+		})
+	}
+	t.Run("tests that pull with credentials can do more", func(t *testing.T) {
+		facts := goodCluster(t)
+		facts.Probes = probed(probe.TestImages, probe.Failed, probe.Failed)
+		facts.Probes.Credentials = true
+		if f := finding(Check(facts), "test-images"); f.Refuses || f.Status != Failing {
+			t.Errorf("got %+v", f)
+		}
+	})
+	t.Run("nothing is fine on simulated nodes", func(t *testing.T) {
+		facts := goodCluster(t)
+		eachNode(specs.Windows, func(n *Node) { n.Simulated = true })(facts)
+		facts.Probes = Probes{Made: true, Results: probed(probe.DNS, probe.OK, probe.OK).Results[:1]}
+		for _, id := range []string{"dns-answers", "test-images"} {
+			if f := finding(Check(facts), id); f.Status != Unknown || !strings.Contains(f.Found, "all 2 Windows nodes are simulated: not probed there") {
+				t.Errorf("got %+v", f)
+			}
+		}
+		eachNode(specs.Linux, func(n *Node) { n.Simulated = true })(facts)
+		if targets := facts.ProbeTargets(); len(targets) != 0 {
+			t.Errorf("simulated nodes are probed: %+v", targets)
+		}
+	})
+}
+
 func TestTestableIsWhatHasNothingFailing(t *testing.T) {
 	facts := goodCluster(t)
 	if r := NewReport("https://cluster", Check(facts)); !r.Testable || r.ExitCode != 0 || r.Counts[Failing] != 0 {
 		t.Errorf("got %s, exit code %d", r.Line(), r.ExitCode)
+	}
+	if refusing := NewReport("https://cluster", Check(facts)).Refusing(); len(refusing) > 0 {
+		t.Errorf("a run is refused for %+v", refusing)
 	}
 	facts.Kubectl = ""
 	if r := NewReport("https://cluster", Check(facts)); r.Testable || r.ExitCode != 3 || r.Counts[Failing] != 1 {
@@ -357,6 +469,14 @@ func TestReport(t *testing.T) {
 	}
 }
 
+func TestWhatARunSays(t *testing.T) {
+	var out bytes.Buffer
+	if err := NewReport("https://cluster.example:6443", Check(troubledCluster(t))).WriteShort(&out); err != nil {
+		t.Fatal(err)
+	}
+	golden(t, "TestWhatARunSays.golden", out.String())
+}
+
 func TestAnnotations(t *testing.T) {
 	r := NewReport("https://cluster.example:6443", Check(troubledCluster(t)))
 	var out bytes.Buffer
@@ -372,4 +492,13 @@ func TestTheRole(t *testing.T) {
 		t.Fatal(err)
 	}
 	golden(t, "TestTheRole.golden", out.String())
+}
+
+func TestNetworksAreNamedForTheGrid(t *testing.T) {
+	facts := goodCluster(t)
+	facts.DaemonSets = value([]DaemonSet{{Namespace: "x", Name: "kube-flannel-ds"}, {Namespace: "x", Name: "calico-node"}, {Namespace: "x", Name: "calico-node-windows"}, {Namespace: "x", Name: "mine"}})
+	got, err := facts.ForRun()
+	if err != nil || !slices.Equal(got.Networks, []string{"Calico", "Flannel"}) {
+		t.Errorf("%v, %v", got, err)
+	}
 }

@@ -1,6 +1,12 @@
 package preflight
 
 import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/windows-op-readiness/windows-op-readiness/internal/lease"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/preflight/probe"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/result"
 	"github.com/windows-op-readiness/windows-op-readiness/specs"
 )
@@ -38,9 +44,24 @@ type Facts struct {
 	// Steering is the way of steering, such as "MutatingAdmissionPolicy v1"; ""
 	// where the API server has none.
 	Steering Read[string]
-	// Namespaces and Policies are left-overs of earlier runs, or in use by one
-	// that goes on.
-	Namespaces, Policies Read[[]string]
+	// Namespaces, Policies and ProbeNamespaces are left-overs of earlier runs, or
+	// in use by one that goes on.
+	Namespaces, Policies, ProbeNamespaces Read[[]string]
+	// Held says who has the cluster; nil where nobody has.
+	Held Read[*lease.HeldError]
+	// Now is when the facts were read.
+	Now time.Time
+	// RunID is that of the run that asks; "" where none does.
+	RunID string
+	// NotNeeded are purposes that the run does without.
+	NotNeeded []Purpose
+	// Probes are what pods have found out.
+	Probes Probes
+	// Steer is how the run is to steer (run --steer); "" stands for its default.
+	Steer string
+	// RuntimeClass is what the run's Windows pods are to get (run
+	// --runtime-class); "" stands for none.
+	RuntimeClass string
 	// Kubectl is the path of a kubectl program; "" where there is none.
 	Kubectl string
 	// Provider is the e2e framework's.
@@ -59,6 +80,8 @@ type Node struct {
 	Capacity, Allocatable int64
 	// GMSA says that the node has the label by which the gMSA tests find one.
 	GMSA bool
+	// CordonedByRun says that a run of this program has cordoned the node.
+	CordonedByRun bool
 }
 
 // DaemonSet is a workload that may tell which network there is.
@@ -73,4 +96,38 @@ type DNS struct {
 	Service bool
 	// Ready is how many of its endpoints are.
 	Ready int
+}
+
+// Probes are what pods have found out, if any were made.
+type Probes struct {
+	// Made says that pods were to be made.
+	Made bool
+	// Err says why none could be.
+	Err     error
+	Results []probe.Result
+	// Credentials says that tests pull images with credentials, which probes do
+	// without.
+	Credentials bool
+}
+
+// ForRun returns the facts that a run depends on, and that its verdict rests
+// on. The error says which of them could not be read.
+func (f *Facts) ForRun() (*result.Facts, error) {
+	for _, err := range []error{f.Version.Err, f.Nodes.Err, f.APIGroups.Err} {
+		if err != nil {
+			return nil, fmt.Errorf("a run cannot do without: %w", err)
+		}
+	}
+	out := &result.Facts{ServerVersion: f.Version.Value, APIGroups: f.APIGroups.Value, Networks: f.networkNames()}
+	for i := range f.Nodes.Value {
+		out.Nodes = append(out.Nodes, f.Nodes.Value[i].Node)
+	}
+	if f.RuntimeClasses.Err == nil && f.RuntimeClasses.Value != nil {
+		out.RuntimeClasses = make([]string, 0, len(f.RuntimeClasses.Value))
+		for name := range f.RuntimeClasses.Value {
+			out.RuntimeClasses = append(out.RuntimeClasses, name)
+		}
+		slices.Sort(out.RuntimeClasses)
+	}
+	return out, nil
 }

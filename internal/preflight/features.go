@@ -2,10 +2,13 @@ package preflight
 
 import (
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/windows-op-readiness/windows-op-readiness/internal/preflight/probe"
 )
 
 func (c *checker) network() {
@@ -30,7 +33,7 @@ func (c *checker) dns() {
 		f.Status, f.Found = Failing, "the Service has no endpoint that is ready"
 		f.Mend = "see why the DNS pods are not ready: kubectl -n kube-system get pods -l k8s-app=kube-dns"
 	default:
-		f.Found = fmt.Sprintf("%d endpoints are ready; whether they answer, the tests show", c.DNS.Value.Ready)
+		f.Found = fmt.Sprintf("%d endpoints are ready", c.DNS.Value.Ready)
 	}
 	c.add(f)
 }
@@ -43,10 +46,8 @@ func (c *checker) internet() {
 	case c.without("internet"):
 		c.declaredAbsent(f, "--without internet", "")
 	default:
-		f.Status, f.How = Unknown, NotAsked
-		f.Found = "whether pods reach it, the tests show"
-		f.Mend = "say --air-gapped when the cluster has no way to the internet"
-		c.add(f)
+		f.Mend = "let pods reach " + probe.Outside + ", as the tests do; or say --air-gapped when the cluster is to have no way to the internet"
+		c.add(c.probed(f, probe.Internet, ""))
 	}
 }
 
@@ -106,11 +107,34 @@ var networks = []struct {
 	{"kindnet", regexp.MustCompile(`^kindnet`), true},
 }
 
+// networkNames are the networks that were recognised, sorted.
+func (f *Facts) networkNames() []string {
+	var names []string
+	for _, d := range f.DaemonSets.Value {
+		for _, n := range networks {
+			if n.daemon.MatchString(d.Name) && !slices.Contains(names, n.name) {
+				names = append(names, n.name)
+			}
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
 func (c *checker) networkPolicy() {
 	f := Finding{ID: "network-policy", Group: Network, Status: Unknown, How: "DaemonSets: names, a hint only", Concerns: []string{"netpol"}}
 	if c.without("netpol") {
 		c.declaredAbsent(f, "--without netpol", "")
 		return
+	}
+	const declare = "say --without netpol when the network is not to enforce NetworkPolicy"
+	if c.Probes.Made && c.Probes.Err == nil {
+		f.Mend = "see why the network does not enforce policies, or " + declare
+		if f = c.probed(f, probe.NetworkPolicy, ""); f.How == ByPods {
+			c.add(f)
+			return
+		}
+		f.Status, f.How = Unknown, "DaemonSets: names, a hint only"
 	}
 	if c.DaemonSets.Err != nil {
 		c.unknown(f, c.DaemonSets.Err)
@@ -127,7 +151,6 @@ func (c *checker) networkPolicy() {
 		}
 	}
 	slices.Sort(hints)
-	const declare = "say --without netpol when the network does not enforce NetworkPolicy"
 	switch {
 	case len(hints) == 0:
 		f.Found = "no network was recognised; whether it enforces policies, the tests show"
@@ -250,18 +273,47 @@ func (c *checker) hostProcess() {
 		f.Found = "containerd older than 1.7 on " + shorten(old, 5)
 		f.Mend = "upgrade containerd: before 1.7, HostProcess containers mount volumes in another way than the tests expect"
 	default:
-		f.Found = fmt.Sprintf("containerd 1.7 or newer on all %d Windows nodes; whether they run, the tests show", windows)
+		f.Found = fmt.Sprintf("containerd 1.7 or newer on all %d Windows nodes", windows)
 	}
 	c.add(f)
 }
 
-// The runtime classes that the standard's tests, and --runtime-class, use.
+// HyperVClass is the runtime class that the tests of Hyper-V isolation use
+// (https://github.com/kubernetes/kubernetes/blob/v1.36.3/test/e2e/windows/hyperv.go#L36).
+const HyperVClass = "runhcs-wcow-hypervisor"
+
+// The handlers of runtime classes for Windows.
 const (
 	processIsolation = "runhcs-wcow-process"
-	hypervIsolation  = "runhcs-wcow-hypervisor"
+	hypervIsolation  = HyperVClass
 )
 
+// isolation reports whether a runtime class's handler is one of containerd's for
+// Windows, such as runhcs-wcow-hypervisor-20348.
+func isolation(handler string) bool {
+	return strings.HasPrefix(handler, processIsolation) || strings.HasPrefix(handler, hypervIsolation)
+}
+
+// askedClass is about the class that the run gives to pods.
+func (c *checker) askedClass() {
+	if c.RuntimeClass == "" || c.RuntimeClasses.Err != nil {
+		return
+	}
+	f := Finding{ID: "runtime-class", Group: Features, Status: OK, How: "RuntimeClasses", Found: "there is one " + c.RuntimeClass}
+	if _, ok := c.RuntimeClasses.Value[c.RuntimeClass]; !ok {
+		there := slices.Sorted(maps.Keys(c.RuntimeClasses.Value))
+		f.Status, f.Refuses = Failing, true
+		f.Found = fmt.Sprintf("there is no runtime class %q; there are: %s", c.RuntimeClass, shorten(there, 10))
+		if len(there) == 0 {
+			f.Found = fmt.Sprintf("there is no runtime class %q, nor any other", c.RuntimeClass)
+		}
+		f.Mend = "name one that there is with --runtime-class, or make it"
+	}
+	c.add(f)
+}
+
 func (c *checker) runtimeClasses() {
+	c.askedClass()
 	f := Finding{ID: "runtime-classes", Group: Features, Status: OK, How: "RuntimeClasses", Concerns: []string{"hyperv"}}
 	if c.RuntimeClasses.Err != nil {
 		c.unknown(f, c.RuntimeClasses.Err)
@@ -269,7 +321,7 @@ func (c *checker) runtimeClasses() {
 	}
 	var there []string
 	for name, handler := range c.RuntimeClasses.Value {
-		if strings.HasPrefix(handler, processIsolation) || strings.HasPrefix(handler, hypervIsolation) {
+		if isolation(handler) {
 			there = append(there, fmt.Sprintf("%s (%s)", name, handler))
 		}
 	}

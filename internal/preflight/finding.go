@@ -2,7 +2,9 @@ package preflight
 
 import (
 	"slices"
+	"time"
 
+	"github.com/windows-op-readiness/windows-op-readiness/internal/preflight/probe"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/verdict"
 	"github.com/windows-op-readiness/windows-op-readiness/specs"
 )
@@ -29,6 +31,8 @@ const (
 	Declared = "declared"
 	// NotAsked is what the API does not tell, and no probe was made for.
 	NotAsked = "not probed"
+	// ByPods is what pods found out.
+	ByPods = "probe: pods"
 )
 
 // Group is what a finding is about; groups are shown in this order.
@@ -62,21 +66,34 @@ type Finding struct {
 	Mend string `json:"mend,omitempty"`
 	// Vital says that nothing can be judged while the finding is unknown.
 	Vital bool `json:"vital,omitempty"`
+	// Refuses says that a run cannot work while this is so.
+	Refuses bool `json:"refuses,omitempty"`
 }
 
 // Report is what a preflight has to say.
 type Report struct {
-	Server string `json:"server"`
+	Schema int `json:"schema"`
+	// Time is when the facts were read.
+	Time   time.Time `json:"time,omitzero"`
+	Server string    `json:"server"`
 	// Testable says that nothing keeps the cluster from being judged ready.
 	Testable bool           `json:"testable"`
 	ExitCode int            `json:"exitCode"`
 	Counts   map[Status]int `json:"counts"`
 	Findings []Finding      `json:"findings"`
+	// Probes are what each pod has found out.
+	Probes []probe.Result `json:"probes,omitempty"`
 }
+
+// Schema is the version of the report's JSON.
+const Schema = 1
+
+// File is the report in a results folder.
+const File = "preflight.json"
 
 // NewReport sums findings up for the API server at an address.
 func NewReport(server string, findings []Finding) *Report {
-	r := &Report{Server: server, Testable: true, ExitCode: verdict.ExitReady, Counts: map[Status]int{}, Findings: findings}
+	r := &Report{Schema: Schema, Server: server, Testable: true, ExitCode: verdict.ExitReady, Counts: map[Status]int{}, Findings: findings}
 	for i := range findings {
 		r.Counts[findings[i].Status]++
 		if findings[i].blocks() {
@@ -88,6 +105,11 @@ func NewReport(server string, findings []Finding) *Report {
 
 func (f *Finding) blocks() bool {
 	return f.Status == Failing || f.Status == Unknown && f.Vital
+}
+
+// Refusing are the findings with which a run cannot work.
+func (r *Report) Refusing() []Finding {
+	return slices.DeleteFunc(slices.Clone(r.Findings), func(f Finding) bool { return !f.Refuses })
 }
 
 // waiting returns the requirements that gate, have a test, and need one of the

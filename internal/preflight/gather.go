@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -16,6 +17,8 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/windows-op-readiness/windows-op-readiness/internal/cluster"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/lease"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/preflight/probe"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/steer"
 )
 
@@ -29,60 +32,61 @@ const (
 	gmsaNodeLabel, gmsaNodeValue = "agentpool", "windowsgmsa"
 )
 
-// Gather reads the facts of a cluster. What cannot be read is an error in its
-// place; an error of Gather itself says that the API server does not answer, or
-// does not know the user, so that nothing could be read.
-func Gather(ctx context.Context, c *cluster.Cluster) (*Facts, error) {
-	client := c.Client()
-	f := &Facts{}
+// GatherForRun reads no more than what [Facts.ForRun] needs. What cannot be read
+// is an error in its place; an error of its own says that the API server does
+// not answer, or does not know the user, so that nothing could be read.
+func GatherForRun(ctx context.Context, c *cluster.Cluster) (*Facts, error) {
+	f := &Facts{Now: time.Now().UTC()}
 	f.Version = read(c.ServerVersion(ctx))
 	var status apierrors.APIStatus
 	if err := f.Version.Err; err != nil && (!errors.As(err, &status) || apierrors.IsUnauthorized(err)) {
 		return nil, err
 	}
-	f.Nodes = read(nodes(ctx, client))
-	f.APIGroups = read(apiGroups(client))
+	f.Nodes = read(nodes(ctx, c))
+	f.APIGroups = read(c.APIGroups())
+	f.RuntimeClasses = read(runtimeClasses(ctx, c.Client()))
+	return f, ctx.Err()
+}
+
+// Gather reads all that can be read of a cluster, with the errors of
+// [GatherForRun]. It makes nothing but access reviews.
+func Gather(ctx context.Context, c *cluster.Cluster) (*Facts, error) {
+	f, err := GatherForRun(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	client := c.Client()
 	f.DaemonSets = read(daemonSets(ctx, client))
 	f.GMSAWebhooks = read(gmsaWebhooks(ctx, client))
-	f.RuntimeClasses = read(runtimeClasses(ctx, client))
 	f.Families = read(families(ctx, client))
 	f.DNS = read(dns(ctx, client))
 	f.Steering = read(steering(ctx, c))
 	f.Missing = read(missing(ctx, client, f.Steering.Err != nil || f.Steering.Value != ""))
-	f.Namespaces = read(suiteNamespaces(ctx, client))
+	f.Namespaces = read(namespaces(ctx, client, suiteLabel))
+	f.ProbeNamespaces = read(namespaces(ctx, client, probe.Label))
 	f.Policies = read(steeringPolicies(ctx, c))
+	f.Held = read(lease.Peek(ctx, client))
 	return f, ctx.Err()
 }
 
-func nodes(ctx context.Context, client kubernetes.Interface) ([]Node, error) {
-	list, err := client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
+func nodes(ctx context.Context, c *cluster.Cluster) ([]Node, error) {
+	list, err := c.Nodes(ctx)
 	if err != nil {
 		return nil, err
 	}
-	all := make([]Node, 0, len(list.Items))
-	for i := range list.Items {
-		n := &list.Items[i]
+	all := make([]Node, 0, len(list))
+	for i := range list {
+		n := &list[i]
+		_, cordoned := n.Annotations[cluster.CordonAnnotation]
 		all = append(all, Node{
-			Node:        cluster.NodeFacts(n),
-			Capacity:    n.Status.Capacity.Memory().Value(),
-			Allocatable: n.Status.Allocatable.Memory().Value(),
-			GMSA:        n.Labels[gmsaNodeLabel] == gmsaNodeValue,
+			Node:          cluster.NodeFacts(n),
+			Capacity:      n.Status.Capacity.Memory().Value(),
+			Allocatable:   n.Status.Allocatable.Memory().Value(),
+			GMSA:          n.Labels[gmsaNodeLabel] == gmsaNodeValue,
+			CordonedByRun: cordoned,
 		})
 	}
 	return all, nil
-}
-
-func apiGroups(client kubernetes.Interface) ([]string, error) {
-	list, err := client.Discovery().ServerGroups()
-	if err != nil {
-		return nil, err
-	}
-	names := make([]string, 0, len(list.Groups))
-	for _, g := range list.Groups {
-		names = append(names, g.Name)
-	}
-	slices.Sort(names)
-	return names, nil
 }
 
 func daemonSets(ctx context.Context, client kubernetes.Interface) ([]DaemonSet, error) {
@@ -175,7 +179,7 @@ func dns(ctx context.Context, client kubernetes.Interface) (DNS, error) {
 }
 
 func steering(ctx context.Context, c *cluster.Cluster) (string, error) {
-	s, err := steer.New(ctx, c.Client(), c.Dynamic(), "preflight")
+	s, err := steer.New(ctx, c.Client(), c.Dynamic(), steer.Member{RunID: "preflight", Shard: 1})
 	switch {
 	case errors.Is(err, steer.ErrNotServed):
 		return "", nil
@@ -185,19 +189,17 @@ func steering(ctx context.Context, c *cluster.Cluster) (string, error) {
 	return s.String(), nil
 }
 
-func suiteNamespaces(ctx context.Context, client kubernetes.Interface) ([]string, error) {
-	list, err := client.CoreV1().Namespaces().List(ctx, metav1.ListOptions{LabelSelector: suiteLabel})
+func namespaces(ctx context.Context, client kubernetes.Interface, label string) ([]string, error) {
+	list, err := client.CoreV1().Namespaces().List(ctx, metav1.ListOptions{LabelSelector: label})
 	if err != nil {
 		return nil, err
 	}
 	names := []string{}
 	for i := range list.Items {
 		ns := &list.Items[i]
-		name := ns.Name
-		if ns.Status.Phase == corev1.NamespaceTerminating {
-			name += " (terminating)"
+		if ns.Status.Phase != corev1.NamespaceTerminating { // on its way out already
+			names = append(names, ns.Name)
 		}
-		names = append(names, name)
 	}
 	slices.Sort(names)
 	return names, nil

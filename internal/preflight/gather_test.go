@@ -17,6 +17,7 @@ import (
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	authenticationv1 "k8s.io/api/authentication/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	nodev1 "k8s.io/api/node/v1"
@@ -31,8 +32,10 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	"github.com/windows-op-readiness/windows-op-readiness/internal/cluster"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/lease"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/preflight"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/provider/kwok/kwoktest"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/report"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/result"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/steer"
 	"github.com/windows-op-readiness/windows-op-readiness/specs"
@@ -47,19 +50,41 @@ func connect(t *testing.T, kubeconfig string) *cluster.Cluster {
 	return c
 }
 
-// findings are those of a cluster as it is now, by id.
-func findings(t *testing.T, c *cluster.Cluster) map[string]preflight.Finding {
+// report is of a cluster as it is now.
+func reported(t *testing.T, c *cluster.Cluster) *preflight.Report {
 	t.Helper()
 	facts, err := preflight.Gather(t.Context(), c)
 	if err != nil {
 		t.Fatal(err)
 	}
 	facts.Kubectl, facts.Provider, facts.Catalogues = "/kubectl", "skeleton", specs.Catalogues()
+	return preflight.NewReport(c.Server, preflight.Check(facts))
+}
+
+// findings are those of a cluster as it is now, by id.
+func findings(t *testing.T, c *cluster.Cluster) map[string]preflight.Finding {
+	t.Helper()
 	byID := map[string]preflight.Finding{}
-	for _, f := range preflight.Check(facts) {
+	for _, f := range reported(t, c).Findings {
 		byID[f.ID] = f
 	}
 	return byID
+}
+
+// golden compares the report with the file of the test's name.
+func golden(t *testing.T, c *cluster.Cluster) {
+	t.Helper()
+	r := reported(t, c)
+	// The address is another one each time.
+	r.Server = "https://cluster.example:6443"
+	for i := range r.Findings {
+		r.Findings[i].Found = strings.ReplaceAll(r.Findings[i].Found, c.Server, r.Server)
+	}
+	var out bytes.Buffer
+	if err := r.Write(&out, report.FormatTable); err != nil {
+		t.Fatal(err)
+	}
+	preflight.Golden(t, strings.ReplaceAll(t.Name(), "/", "_")+".golden", out.String())
 }
 
 func expect(t *testing.T, got map[string]preflight.Finding, id string, status preflight.Status, found ...string) {
@@ -138,10 +163,12 @@ func TestOnASimulatedCluster(t *testing.T) {
 		}
 		expect(t, got, "leftover-namespaces", preflight.OK)
 		expect(t, got, "leftover-steering", preflight.OK)
+		golden(t, admin)
 	})
 
 	t.Run("a user without permissions", func(t *testing.T) {
-		got := findings(t, connect(t, kubeconfigOf(t, client, up.Kubeconfig, "nobody")))
+		nobody := connect(t, kubeconfigOf(t, client, up.Kubeconfig, "nobody"))
+		got := findings(t, nobody)
 		for _, id := range []string{
 			"node-count", "windows-nodes", "kubelet-skew", "container-runtime", "windows-memory", "network-policy", "dual-stack",
 			"host-process", "runtime-classes", "cluster-dns", "steering", "leftover-namespaces", "leftover-steering",
@@ -151,23 +178,24 @@ func TestOnASimulatedCluster(t *testing.T) {
 		// Every user may see the version and which APIs there are.
 		expect(t, got, "server-version", preflight.OK)
 		expect(t, got, "gmsa", preflight.OK)
-		expect(t, got, "permission-suite", preflight.Failing, "pods/exec", "create/delete/get/list/patch/update/watch deployments.apps", "bind/create/delete/get clusterroles.rbac.authorization.k8s.io")
-		expect(t, got, "permission-evidence", preflight.Failing, "list/watch pods, get/list nodes")
-		expect(t, got, "permission-steering", preflight.Failing, "create/delete/list mutatingadmissionpolicies.admissionregistration.k8s.io")
+		expect(t, got, "permission-suite", preflight.Failing, "130 permissions are missing", "such as create/delete/get/list/patch/update/watch namespaces", "op-readiness preflight --print-rbac prints the role")
+		expect(t, got, "permission-evidence", preflight.Failing, "create/delete/list/watch pods, list namespaces, get/list nodes")
+		expect(t, got, "permission-steering", preflight.Failing, "create/delete/get/list mutatingadmissionpolicies.admissionregistration.k8s.io")
 		expect(t, got, "permission-cleanup", preflight.Failing, "delete/list namespaces")
 		expect(t, got, "permission-lock", preflight.Failing, "create/delete/get/update leases.coordination.k8s.io")
+		golden(t, nobody)
 	})
 
 	t.Run("a user who may only look", func(t *testing.T) {
 		c := connect(t, kubeconfigOf(t, client, up.Kubeconfig, "viewer"))
 		role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "viewer"}, Rules: []rbacv1.PolicyRule{
-			{APIGroups: []string{""}, Resources: []string{"nodes", "pods"}, Verbs: []string{"get", "list", "watch"}},
+			{APIGroups: []string{""}, Resources: []string{"nodes", "pods", "namespaces"}, Verbs: []string{"get", "list", "watch"}},
 		}}
 		bind(t, client, role, "viewer")
 		untilBound(t, c)
 		got := findings(t, c)
-		expect(t, got, "permission-evidence", preflight.OK)
-		expect(t, got, "permission-suite", preflight.Failing, "create/delete/patch/update pods,", "create/get pods/exec")
+		expect(t, got, "permission-evidence", preflight.Failing, "no placement is proven: create/delete pods")
+		expect(t, got, "permission-suite", preflight.Failing, "create/delete/patch/update pods,", "op-readiness preflight --print-rbac prints the role")
 		expect(t, got, "runtime-classes", preflight.Unknown, "is forbidden")
 	})
 
@@ -194,7 +222,7 @@ func TestOnASimulatedCluster(t *testing.T) {
 	t.Run("left-overs", func(t *testing.T) {
 		namespace(t, client, "services-4711", map[string]string{"e2e-run": "killed"})
 		namespace(t, client, "mine", nil)
-		s := must(steer.New(t.Context(), client, admin.Dynamic(), "killed"))(t)
+		s := must(steer.New(t.Context(), client, admin.Dynamic(), steer.Member{RunID: "killed", Shard: 1, ID: "killed-1"}))(t)
 		if err := s.Apply(t.Context(), result.RunConditions{Steer: specs.Windows}); err != nil {
 			t.Fatal(err)
 		}
@@ -208,6 +236,12 @@ func TestOnASimulatedCluster(t *testing.T) {
 			t.Fatal(err)
 		}
 		expect(t, findings(t, admin), "leftover-steering", preflight.OK)
+		if err := client.CoreV1().Namespaces().Delete(t.Context(), "services-4711", metav1.DeleteOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		until(t, func(context.Context) (bool, error) {
+			return findings(t, admin)["leftover-namespaces"].Status == preflight.OK, nil
+		})
 	})
 
 	t.Run("a network that enforces policies", func(t *testing.T) {
@@ -256,6 +290,7 @@ func TestOnASimulatedCluster(t *testing.T) {
 		got = findings(t, admin)
 		expect(t, got, "gmsa-webhook", preflight.OK, "gmsa-webhook")
 		expect(t, got, "gmsa-node", preflight.OK, "windows-2")
+		golden(t, admin)
 	})
 
 	t.Run("runtime classes", func(t *testing.T) {
@@ -295,6 +330,45 @@ func TestOnASimulatedCluster(t *testing.T) {
 		if mend := got["node-taints"].Mend; !strings.Contains(mend, "--non-blocking-taints os") {
 			t.Errorf("the mend is %q", mend)
 		}
+		golden(t, admin)
+	})
+
+	t.Run("a node that lies", func(t *testing.T) {
+		changeNode(t, client, "linux-2", func(n *corev1.Node) { n.Labels[corev1.LabelOSStable] = "windows" })
+		expect(t, findings(t, admin), "node-os", preflight.Failing, "linux-2 reports linux, and is labelled windows")
+		changeNode(t, client, "linux-2", func(n *corev1.Node) { n.Labels[corev1.LabelOSStable] = "linux" })
+		expect(t, findings(t, admin), "node-os", preflight.OK)
+	})
+
+	t.Run("a node that a run has cordoned", func(t *testing.T) {
+		changeNode(t, client, "linux-2", func(n *corev1.Node) {
+			n.Annotations[cluster.CordonAnnotation], n.Spec.Unschedulable = "{}", true
+		})
+		expect(t, findings(t, admin), "leftover-cordon", preflight.Warning, "1: linux-2")
+		changeNode(t, client, "linux-2", func(n *corev1.Node) {
+			delete(n.Annotations, cluster.CordonAnnotation)
+			n.Spec.Unschedulable = false
+		})
+	})
+
+	t.Run("a run that has the cluster", func(t *testing.T) {
+		lock := lease.New(client, lease.Holder{RunID: "nightly-17", Shard: "1/1", Host: "ci"}, lease.Options{})
+		if err := lock.Acquire(t.Context(), lease.Group{Phase: specs.Serial}, false); err != nil {
+			t.Fatal(err)
+		}
+		expect(t, findings(t, admin), "cluster-lock", preflight.Warning, "the cluster is locked by run nightly-17, shard 1/1 on ci (serial")
+		if err := lock.Release(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		expect(t, findings(t, admin), "cluster-lock", preflight.OK, "nobody")
+		leases := client.CoordinationV1().Leases(lease.Namespace)
+		must(leases.Create(t.Context(), &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{
+			Name: lease.Name, Annotations: map[string]string{"op-readiness/lock": `{"schema": 99}`},
+		}}, metav1.CreateOptions{}))(t)
+		expect(t, findings(t, admin), "cluster-lock", preflight.Warning, "a newer version of op-readiness wrote it")
+		if err := leases.Delete(t.Context(), lease.Name, metav1.DeleteOptions{}); err != nil {
+			t.Fatal(err)
+		}
 	})
 
 	t.Run("fewer Windows nodes", func(t *testing.T) {
@@ -304,10 +378,41 @@ func TestOnASimulatedCluster(t *testing.T) {
 			}
 		}
 		remove("windows-2")
-		expect(t, findings(t, admin), "node-count", preflight.Failing, "1 simulated Windows nodes")
+		t.Run("one", func(t *testing.T) {
+			expect(t, findings(t, admin), "node-count", preflight.Failing, "1 simulated Windows nodes")
+			golden(t, admin)
+		})
 		remove("windows-1")
-		expect(t, findings(t, admin), "node-count", preflight.Failing, "no Windows node")
-		expect(t, findings(t, admin), "windows-version", preflight.Unknown, "the cluster has no Windows node")
+		t.Run("none", func(t *testing.T) {
+			got := findings(t, admin)
+			expect(t, got, "node-count", preflight.Failing, "no Windows node")
+			expect(t, got, "windows-version", preflight.Unknown, "the cluster has no Windows node")
+			if !got["windows-nodes"].Refuses {
+				t.Error("a run would start without a Windows node")
+			}
+			golden(t, admin)
+		})
+	})
+
+	t.Run("dual-stack", func(t *testing.T) {
+		nodes := client.CoreV1().Nodes()
+		for i, name := range []string{"linux-1", "linux-2"} {
+			old := must(nodes.Get(t.Context(), name, metav1.GetOptions{}))(t)
+			if err := nodes.Delete(t.Context(), name, metav1.DeleteOptions{}); err != nil {
+				t.Fatal(err)
+			}
+			v4, v6 := fmt.Sprintf("10.99.%d.0/24", i), fmt.Sprintf("fd00:99:%d::/64", i)
+			must(nodes.Create(t.Context(), &corev1.Node{
+				ObjectMeta: metav1.ObjectMeta{Name: "dual-" + name, Labels: old.Labels, Annotations: map[string]string{"kwok.x-k8s.io/node": "fake"}},
+				Spec:       corev1.NodeSpec{PodCIDR: v4, PodCIDRs: []string{v4, v6}},
+				Status:     old.Status,
+			}, metav1.CreateOptions{}))(t)
+		}
+		until(t, func(context.Context) (bool, error) {
+			return findings(t, admin)["node-taints"].Status == preflight.OK, nil
+		})
+		expect(t, findings(t, admin), "dual-stack", preflight.OK, "dual-stack: every node has pod CIDRs of two families")
+		golden(t, admin)
 	})
 }
 

@@ -45,7 +45,7 @@ func system(os specs.OS) string {
 func (c *checker) nodes() {
 	if err := c.Nodes.Err; err != nil {
 		for _, id := range []string{
-			"node-count", "windows-nodes", "linux-worker", "node-ready", "node-taints", "windows-version", "windows-version-supported",
+			"node-count", "node-os", "windows-nodes", "linux-worker", "node-ready", "node-taints", "windows-version", "windows-version-supported",
 			"kubelet-skew", "kube-proxy-skew", "container-runtime", "windows-memory",
 		} {
 			c.unknown(Finding{ID: id, Group: Nodes, How: "nodes", Vital: id == "node-count"}, err)
@@ -106,9 +106,28 @@ func (c *checker) nodeCount() {
 		f.Mend = fmt.Sprintf("the standard asks for %d of each that are ready, not cordoned and not tainted: add, or untaint, %s", minimumNodes, strings.Join(mends, " and "))
 	}
 	c.add(f)
-	if others := c.names(func(n *Node) bool { return n.OS != specs.Linux && n.OS != specs.Windows }); len(others) > 0 {
-		c.add(Finding{ID: "node-os", Group: Nodes, Status: Warning, How: "nodes: operatingSystem", Found: "of another operating system, or of none: " + shorten(others, 5), Mend: "find out why their kubelets do not say linux or windows"})
+	c.honesty()
+}
+
+// honesty is about nodes that contradict themselves: what runs there proves
+// nothing.
+func (c *checker) honesty() {
+	f := Finding{ID: "node-os", Group: Nodes, Status: OK, How: "nodes: operatingSystem, osImage, kernelVersion, labels", Found: "what nodes report and their labels agree"}
+	var odd []string
+	for i := range c.Nodes.Value {
+		n := &c.Nodes.Value[i]
+		switch {
+		case n.Contradiction != "":
+			odd = append(odd, n.Name+" "+n.Contradiction)
+		case n.OS != specs.Linux && n.OS != specs.Windows:
+			odd = append(odd, fmt.Sprintf("%s is of the system %q", n.Name, n.OS))
+		}
 	}
+	if slices.Sort(odd); len(odd) > 0 {
+		f.Status, f.Found = Failing, shorten(odd, 5)
+		f.Mend = "find out what these nodes are, and remove labels that kubelets do not set themselves: what runs on them is not taken for proof"
+	}
+	c.add(f)
 }
 
 // usableNodes are those on which the e2e framework would put something,
@@ -128,6 +147,11 @@ func (c *checker) usableNodes() {
 	if windows < minimumNodes {
 		f.Status = Failing
 		f.Mend = "the e2e framework uses only nodes without taints: take the taints off for the run, or add nodes"
+	}
+	if c.count(func(n *Node) bool { return n.OS == specs.Windows }) == 0 {
+		f.Refuses = true
+		f.Found = "the cluster has no Windows node"
+		f.Mend = "add 2 Windows nodes: nothing can be tested without"
 	}
 	c.add(f)
 	linux, note := usable(func(n *Node) bool { return n.OS == specs.Linux && !n.ControlPlane })
