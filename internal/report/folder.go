@@ -46,7 +46,7 @@ func WriteFolder(folder *result.Folder, run *result.Run, j *verdict.Judgement, n
 	}
 	m := *run.Manifest
 	code := j.ExitCode()
-	m.Finished, m.Interrupted = now, j.Interrupted
+	m.Finished, m.Interrupted, m.OutOfTime = now, j.Interrupted, run.OutOfTime
 	m.Scope, m.Verdict, m.ExitCode = j.Scope.String(), string(j.Verdict), &code
 	m.Outcomes = map[string]int{}
 	for o, n := range j.Outcomes {
@@ -58,23 +58,28 @@ func WriteFolder(folder *result.Folder, run *result.Run, j *verdict.Judgement, n
 // Metadata is what becomes the metadata of TestGrid's finished.json. All
 // values are strings: TestGrid makes column headers of no others.
 func Metadata(run *result.Run, j *verdict.Judgement) map[string]string {
-	windows, runtimes := map[string]bool{}, map[string]bool{}
-	for i := range run.Manifest.Cluster.Nodes {
-		n := &run.Manifest.Cluster.Nodes[i]
-		if n.OS != specs.Windows {
-			continue
+	windows, runtimes, networks := map[string]bool{}, map[string]bool{}, map[string]bool{}
+	for _, m := range run.Manifests() {
+		for _, n := range m.Cluster.Networks {
+			networks[n] = true
 		}
-		build := n.WindowsBuild
-		if n.Simulated {
-			build += " (simulated)"
+		for i := range m.Cluster.Nodes {
+			n := &m.Cluster.Nodes[i]
+			if n.OS != specs.Windows {
+				continue
+			}
+			build := n.WindowsBuild
+			if n.Simulated {
+				build += " (simulated)"
+			}
+			windows[strings.TrimSpace(build)] = true
+			runtimes[n.ContainerRuntime] = true
 		}
-		windows[strings.TrimSpace(build)] = true
-		runtimes[n.ContainerRuntime] = true
 	}
 	delete(windows, "")
 	delete(runtimes, "")
 	join := func(set map[string]bool) string { return strings.Join(slices.Sorted(maps.Keys(set)), ", ") }
-	return map[string]string{
+	metadata := map[string]string{
 		"kubernetes-version": run.Manifest.Cluster.ServerVersion,
 		"windows-version":    join(windows),
 		"container-runtime":  join(runtimes),
@@ -84,4 +89,11 @@ func Metadata(run *result.Run, j *verdict.Judgement) map[string]string {
 		"run-id":             run.Manifest.RunID,
 		"op-readiness":       run.Manifest.ToolVersion,
 	}
+	if len(networks) > 0 {
+		metadata["cni"] = join(networks)
+	}
+	if commit := run.Manifest.Source.Commit; commit != "" {
+		metadata["Commit"] = commit // the spelling that TestGrid knows
+	}
+	return metadata
 }

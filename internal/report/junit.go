@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/windows-op-readiness/windows-op-readiness/internal/junit"
@@ -68,8 +69,8 @@ func junitCases(c *verdict.CaseResult) []junit.Case {
 		{Name: "proof", Value: string(c.Case.Proof)},
 		{Name: "outcome", Value: string(c.Outcome)},
 	}
-	if c.Evidence != "" {
-		properties = append(properties, junit.Property{Name: "evidence", Value: c.Evidence})
+	if len(c.Images) > 0 {
+		properties = append(properties, junit.Property{Name: "other-images", Value: strings.Join(c.Images, ", ")})
 	}
 	if len(c.Tests) == 0 {
 		one := junit.Case{Name: c.Case.ID, Properties: properties}
@@ -79,8 +80,11 @@ func junitCases(c *verdict.CaseResult) []junit.Case {
 	var out []junit.Case
 	for _, t := range c.Tests {
 		name := c.Case.ID + " " + t.Test.Name
-		for _, a := range t.Attempts {
+		for i, a := range t.Attempts {
 			one := junit.Case{Name: name, Time: a.Seconds, Properties: properties}
+			if i < len(t.Observed) {
+				one.Properties = append(slices.Clip(properties), observed(&t.Observed[i])...)
+			}
 			switch {
 			case a.State == result.TestPassed && c.Outcome == verdict.Unproven:
 				detail(&one, verdict.Unproven, c.Reason)
@@ -102,7 +106,62 @@ func junitCases(c *verdict.CaseResult) []junit.Case {
 	return out
 }
 
-// detail says in a JUnit case how it ended.
+// maxPods is how many pods of an attempt JUnit names; results.jsonl has all.
+const maxPods = 50
+
+// observed is the evidence of one attempt: where its pods ran, each pod, and why
+// these may not be all.
+func observed(o *verdict.Observation) []junit.Property {
+	var out []junit.Property
+	add := func(name, value string) {
+		if value != "" {
+			out = append(out, junit.Property{Name: name, Value: value})
+		}
+	}
+	add("evidence", o.Evidence)
+	add("unobserved", o.Unobserved)
+	for i := range o.Pods {
+		if i == maxPods {
+			add("pods", fmt.Sprintf("%d more", len(o.Pods)-i))
+			break
+		}
+		add("pod", podText(&o.Pods[i]))
+	}
+	return out
+}
+
+// podText is a pod in one line: "ns/name: node w-0, windows 10.0.20348, runtime
+// class x; images a, b; Pending, Running".
+func podText(p *result.Pod) string {
+	parts := []string{"no node"}
+	if p.Node != "" {
+		node := []string{"node " + p.Node}
+		if system := strings.TrimSpace(string(p.OS) + " " + p.WindowsBuild); system != "" {
+			node = append(node, system)
+		}
+		if p.Simulated {
+			node = append(node, "simulated")
+		}
+		parts[0] = strings.Join(node, ", ")
+	}
+	if p.RuntimeClass != "" {
+		parts[0] += ", runtime class " + p.RuntimeClass
+	}
+	if len(p.Images) > 0 {
+		parts = append(parts, "images "+strings.Join(p.Images, ", "))
+	}
+	if len(p.Phases) > 0 {
+		parts = append(parts, strings.Join(p.Phases, ", "))
+	}
+	if p.SchedulingFailure != "" {
+		parts = append(parts, "not scheduled: "+p.SchedulingFailure)
+	}
+	return short(fmt.Sprintf("%s/%s: %s", p.Namespace, p.Name, strings.Join(parts, "; ")), maxText)
+}
+
+// detail says in a JUnit case how it ended. TestGrid shows the first and the
+// last 70 characters of message and body together, and no type; so what ended
+// otherwise than a test of Kubernetes can says so at the beginning.
 func detail(c *junit.Case, outcome verdict.Outcome, reason string) {
 	if reason == "" {
 		reason = string(outcome)
@@ -115,11 +174,14 @@ func detail(c *junit.Case, outcome verdict.Outcome, reason string) {
 		c.Failure = d
 	case verdict.Unproven:
 		d.Type = unprovenType
+		d.Message = unprovenType + ": " + d.Message
 		c.Failure = d
 	case verdict.Error:
 		d.Type = errorType
+		d.Message = errorType + ": " + d.Message
 		c.Failure = d
 	default:
+		d.Message = string(outcome)
 		d.Body = string(outcome) + ": " + reason
 		c.Skipped = d
 	}

@@ -99,12 +99,25 @@ func everyOutcome() *result.Run {
 	for _, test := range []string{"net-passed-0", "net-passed-1"} {
 		run.Pods = append(run.Pods, result.Pod{Test: test, Attempt: 1, Namespace: "n", Name: "p", Node: "w-0", OS: specs.Windows, WindowsBuild: "10.0.20348", Images: []string{"agnhost"}})
 	}
+	for i, node := range []string{"w-0", "w-0", "l-0"} {
+		p := result.Pod{Test: "net-passed-1", Attempt: 1, Namespace: "n", Name: fmt.Sprintf("q-%d", i), Node: node, OS: specs.Windows, WindowsBuild: "10.0.20348", RuntimeClass: "runhcs-wcow-process", Images: []string{"agnhost", "pause"}, Phases: []string{"Pending", "Running", "Succeeded"}}
+		if node == "l-0" {
+			p.OS, p.WindowsBuild, p.RuntimeClass = specs.Linux, "", ""
+		}
+		run.Pods = append(run.Pods, p)
+	}
+	run.Pods = append(run.Pods,
+		result.Pod{Test: "net-part-0", Attempt: 1, Namespace: "n", Name: "p", Node: "w-0", OS: specs.Windows, WindowsBuild: "10.0.14393", Images: []string{"docker.io/library/busybox:1"}},
+		result.Pod{Test: "net-flaky-0", Attempt: 1, Namespace: "n-1", Name: "p", Phases: []string{"Pending"}, SchedulingFailure: "0/4 nodes are available: 2 Insufficient memory"},
+		result.Pod{Test: "net-flaky-0", Attempt: 2, Namespace: "n-2", Name: "p", Node: "w-1", OS: specs.Windows, WindowsBuild: "10.0.26100", Simulated: true, Images: []string{"agnhost"}},
+		result.Pod{Test: "net-failed-0", Attempt: 1, Namespace: "n", Name: "p", Node: "lost"},
+	)
 	add("net-part", specs.CoreNetwork, func(c *result.PlannedCase) { c.Proof, c.Missing = specs.ProofPart, "Half of it." }, tries{try(result.TestPassed, 3, "")})
 	add("net-flaky", specs.CoreNetwork, nil, tries{try(result.TestFailed, 1, failure), try(result.TestPassed, 2, "")})
 	add("net-failed", specs.CoreNetwork, nil, tries{try(result.TestFailed, 10, failure)}, tries{try(result.TestPassed, 1, "")})
 	add("net-unproven", specs.CoreNetwork, func(c *result.PlannedCase) {
 		c.Conditions.Placement = []specs.Placement{{Pods: "^p", OS: specs.Windows}}
-	}, tries{try(result.TestPassed, 4, "")})
+	}, tries{{State: result.TestPassed, Seconds: 4, Unobserved: "pods that came and went between 12:00:01 and 12:00:09 UTC were not seen: the watch on pods broke"}})
 	run.Pods = append(run.Pods, result.Pod{Test: "net-unproven-0", Attempt: 1, Namespace: "n", Name: "p", Node: "l-0", OS: specs.Linux})
 	add("net-error", specs.CoreNetwork, nil, tries{try(result.TestError, 0, "the API server does not answer")}, tries{})
 	add("net-skipped", specs.CoreNetwork, nil, tries{try(result.TestSkipped, 0, "[SKIPPED] needs SSH")})
@@ -202,15 +215,17 @@ type suites struct {
 }
 
 type testCase struct {
-	Name       string `xml:"name,attr"`
-	Time       string `xml:"time,attr"`
-	Properties []struct {
-		Name  string `xml:"name,attr"`
-		Value string `xml:"value,attr"`
-	} `xml:"properties>property"`
-	Failure *detail `xml:"failure"`
-	Error   *detail `xml:"error"`
-	Skipped *detail `xml:"skipped"`
+	Name       string     `xml:"name,attr"`
+	Time       string     `xml:"time,attr"`
+	Properties []property `xml:"properties>property"`
+	Failure    *detail    `xml:"failure"`
+	Error      *detail    `xml:"error"`
+	Skipped    *detail    `xml:"skipped"`
+}
+
+type property struct {
+	Name  string `xml:"name,attr"`
+	Value string `xml:"value,attr"`
 }
 
 type detail struct {
@@ -291,9 +306,9 @@ func TestJUnit(t *testing.T) {
 		row("net-flaky", 0):         "failed:[FAILED] expected <int>: 1 passed",
 		row("net-failed", 0):        "failed:[FAILED] expected <int>: 1",
 		row("net-failed", 1):        "passed",
-		row("net-unproven", 0):      `unproven:pod p ran on Linux, and the case wants it on Windows; no pod "^p" was observed on Windows`,
-		row("net-error", 0):         "error:the API server does not answer",
-		row("net-error", 1):         "error:the run ended and has no result of it",
+		row("net-unproven", 0):      `unproven:unproven: pod p ran on Linux, and the case wants it on Windows; no pod "^p" was observed on Windows; its pods may not all have been seen: pods that came and went between 12:00:01 and 12:00:09 UTC were not seen: the watch on pods broke`,
+		row("net-error", 0):         "error:error: the API server does not answer",
+		row("net-error", 1):         "error:error: the run ended and has no result of it",
 		row("net-skipped", 0):       "skipped:not-tested: the test skipped itself: [SKIPPED] needs SSH",
 		"net-no-kubectl":            "skipped:not-tested: its pods say nothing about their operating system, and were not steered to Windows",
 		"net-none":                  "skipped:not-implemented: A test that does it.",
@@ -331,13 +346,21 @@ func TestJUnit(t *testing.T) {
 	if body := cases[row("net-failed", 0)][0].Failure.Body; !strings.Contains(body, "to equal <int>: 2") || !strings.Contains(body, "x.go:9") {
 		t.Errorf("the failure's body is %q", body)
 	}
-	properties := map[string]string{}
-	for _, p := range cases[row("net-passed", 0)][0].Properties {
-		properties[p.Name] = p.Value
+	// Each attempt has its own evidence.
+	has := func(row string, attempt int, want ...property) {
+		for _, p := range want {
+			if got := cases[row][attempt].Properties; !slices.Contains(got, p) {
+				t.Errorf("%s, attempt %d: properties %q, want %q", row, attempt+1, got, p)
+			}
+		}
 	}
-	if properties["outcome"] != "passed" || properties["proof"] != "full" || !strings.HasPrefix(properties["requirement"], "Ability to") || properties["evidence"] != "2 pods: 2 on Windows 10.0.20348" {
-		t.Errorf("properties %q", properties)
-	}
+	has(row("net-passed", 1), 0, property{"outcome", "passed"}, property{"proof", "full"},
+		property{"evidence", "4 pods: 2 on Windows ltsc2022 (runhcs-wcow-process), 1 on Windows ltsc2022, 1 on Linux"},
+		property{"pod", "n/q-0: node w-0, windows 10.0.20348, runtime class runhcs-wcow-process; images agnhost, pause; Pending, Running, Succeeded"})
+	has(row("net-part", 0), 0, property{"other-images", "docker.io/library/busybox:1"})
+	has(row("net-flaky", 0), 0, property{"pod", "n-1/p: no node; Pending; not scheduled: 0/4 nodes are available: 2 Insufficient memory"})
+	has(row("net-flaky", 0), 1, property{"evidence", "1 pod, on Windows ltsc2025 (simulated)"})
+	has(row("net-unproven", 0), 0, property{"unobserved", "pods that came and went between 12:00:01 and 12:00:09 UTC were not seen: the watch on pods broke"})
 }
 
 // hostile puts a text wherever a results folder from elsewhere can have one.
@@ -563,6 +586,24 @@ func TestWritesThatFail(t *testing.T) {
 	for _, format := range []report.Format{report.FormatTable, report.FormatMarkdown, report.FormatCSV, report.FormatJSON} {
 		if err := results.Write(full{}, format); err == nil {
 			t.Errorf("%s: no error", format)
+		}
+	}
+}
+
+func TestMetadataNamesWhatColumnsShow(t *testing.T) {
+	run := &result.Run{Manifest: &result.Manifest{
+		Source: result.Source{Commit: "abc"},
+		Cluster: result.Facts{ServerVersion: "v1.36.3", Networks: []string{"Calico", "Flannel"}, Nodes: []result.Node{
+			{OS: specs.Windows, WindowsBuild: "10.0.20348", ContainerRuntime: "containerd://2.1.4"}, {OS: specs.Linux, ContainerRuntime: "cri-o://1.30"},
+		}},
+	}}
+	got := report.Metadata(run, &verdict.Judgement{Verdict: verdict.Ready, Scope: verdict.Scope{Kind: verdict.ScopeCluster}})
+	for key, want := range map[string]string{
+		"Commit": "abc", "kubernetes-version": "v1.36.3", "windows-version": "10.0.20348", "container-runtime": "containerd://2.1.4", "cni": "Calico, Flannel",
+		"verdict": "ready", "scope": "the cluster",
+	} {
+		if got[key] != want {
+			t.Errorf("%s is %q, want %q", key, got[key], want)
 		}
 	}
 }

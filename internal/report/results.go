@@ -24,6 +24,45 @@ type Results struct {
 	Judgement *verdict.Judgement
 	// Width is how many columns a terminal has; 0 is unknown.
 	Width int
+	// JudgedWith is set where the cases are not those of the run's plan.
+	JudgedWith *JudgedWith
+}
+
+// JudgedWith says that results were judged with other cases than those that the
+// run had planned, and what that changed.
+type JudgedWith struct {
+	// Specs names the cases: "the spec files of DIR".
+	Specs string `json:"specs"`
+	// Was is the verdict with the cases of the plan.
+	Was     verdict.Verdict  `json:"was"`
+	Changes []verdict.Change `json:"changes"`
+}
+
+// lines say it for people.
+func (w *JudgedWith) lines(now verdict.Verdict) []string {
+	if w == nil {
+		return nil
+	}
+	head := fmt.Sprintf("Judged anew with %s, and not with the cases that the run had planned: ", short(w.Specs, maxText))
+	if now != w.Was {
+		head += fmt.Sprintf("%s, was %s; ", now, w.Was)
+	}
+	switch len(w.Changes) {
+	case 0:
+		return []string{head + "no outcome is another."}
+	case 1:
+		head += "1 outcome is another:"
+	default:
+		head += fmt.Sprintf("%d outcomes are others:", len(w.Changes))
+	}
+	lines := []string{head}
+	for i, c := range w.Changes {
+		if i == maxChanges {
+			return append(lines, fmt.Sprintf("… and %d more", len(w.Changes)-i))
+		}
+		lines = append(lines, short(c.String(), maxText))
+	}
+	return lines
 }
 
 // jsonResults is what FormatJSON writes.
@@ -38,6 +77,7 @@ type jsonResults struct {
 	VerdictLine       string                 `json:"verdictLine"`
 	Nodes             []result.Node          `json:"nodes"`
 	Standard          map[specs.Category]int `json:"standard"`
+	JudgedWith        *JudgedWith            `json:"judgedWith,omitempty"`
 	Judgement         *verdict.Judgement     `json:"judgement"`
 }
 
@@ -63,6 +103,7 @@ func (r *Results) Write(w io.Writer, format Format) error {
 			VerdictLine:       VerdictLine(j),
 			Nodes:             r.Run.Manifest.Cluster.Nodes,
 			Standard:          r.Run.Plan.Standard,
+			JudgedWith:        r.JudgedWith,
 			Judgement:         j,
 		}}
 		return t.Write(w, format)
@@ -99,6 +140,7 @@ const (
 	maxText    = 400
 	maxCSV     = 8000
 	maxReasons = 8
+	maxChanges = 40
 	maxSuites  = 20
 )
 
@@ -110,6 +152,15 @@ func (r *Results) writeTable(w io.Writer) error {
 	j := r.Judgement
 	fmt.Fprintln(&b, VerdictLine(j))
 	fmt.Fprintf(&b, "%s\n\n", About(r.Run))
+	for i, line := range r.JudgedWith.lines(j.Verdict) {
+		if i > 0 {
+			line = "  " + line
+		}
+		fmt.Fprintln(&b, line)
+	}
+	if r.JudgedWith != nil {
+		fmt.Fprintln(&b)
+	}
 	if err := r.categories().Write(&b, FormatTable); err != nil {
 		return err
 	}
@@ -142,6 +193,16 @@ func (r *Results) writeMarkdown(w io.Writer) error {
 	var b bytes.Buffer
 	j := r.Judgement
 	fmt.Fprintf(&b, "## %s\n\n%s\n\n", markdown(VerdictLine(j)), markdown(About(r.Run)))
+	for i, line := range r.JudgedWith.lines(j.Verdict) {
+		if i == 0 {
+			fmt.Fprintf(&b, "%s\n\n", markdown(line))
+			continue
+		}
+		fmt.Fprintf(&b, "- %s\n", markdown(line))
+	}
+	if r.JudgedWith != nil && len(r.JudgedWith.Changes) > 0 {
+		fmt.Fprintln(&b)
+	}
 	for _, reason := range reasons(j) {
 		fmt.Fprintf(&b, "- %s\n", markdown(reason))
 	}
@@ -249,8 +310,8 @@ func (r *Results) list(w io.Writer) {
 			}
 			fmt.Fprintf(w, "%*s%s%s\n", column, c.Outcome, gap, head)
 			paragraph(short(c.Case.Requirement, maxText))
-			if reason := why(c); reason != "" {
-				paragraph("→ " + short(reason, maxText))
+			if reason := why(c, maxText); reason != "" {
+				paragraph("→ " + reason)
 			}
 		}
 	}
@@ -305,27 +366,31 @@ func (r *Results) cases(limit int) *Table {
 			strings.TrimSpace(string(c.Outcome) + " " + caseNote(c)),
 			seconds(c.Seconds),
 			short(c.Case.Requirement, limit),
-			short(why(c), limit),
+			why(c, limit),
 		})
 	}
 	return t
 }
 
-// caseNote says that a pass shows its requirement in part, or that the case is
-// not the standard's.
+// caseNote says that a pass shows its requirement in part or on simulated nodes,
+// or that the case is not the standard's.
 func caseNote(c *verdict.CaseResult) string {
+	var notes []string
 	switch {
 	case c.Case.Kind == specs.Additional:
-		return "additional"
+		notes = append(notes, "additional")
 	case c.Outcome.Good() && c.Case.Proof == specs.ProofPart:
-		return "in part"
+		notes = append(notes, "in part")
 	}
-	return ""
+	if c.Outcome.Good() && c.Simulated {
+		notes = append(notes, "simulated")
+	}
+	return strings.Join(notes, ", ")
 }
 
 // why is the reason of an outcome, what a partial proof does not show, and
-// where the pods ran.
-func why(c *verdict.CaseResult) string {
+// where the pods ran, in about limit bytes.
+func why(c *verdict.CaseResult, limit int) string {
 	parts := []string{}
 	switch reason := strings.TrimSuffix(gist(c.Reason), "."); {
 	case reason == "":
@@ -340,10 +405,12 @@ func why(c *verdict.CaseResult) string {
 	if len(c.Images) > 0 && c.Outcome.Good() {
 		parts = append(parts, "Other images on Windows: "+strings.Join(c.Images, ", "))
 	}
-	if c.Evidence != "" {
-		parts = append(parts, c.Evidence)
+	evidence := short(c.Evidence, limit)
+	text := short(strings.Join(parts, ". "), max(limit-len(evidence), limit/2))
+	if text != "" && evidence != "" {
+		text += ". "
 	}
-	return strings.Join(parts, ". ")
+	return text + evidence
 }
 
 func seconds(s float64) string {

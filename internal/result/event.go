@@ -32,6 +32,9 @@ type Event struct {
 
 	// Interrupted, of RunFinished, says that a signal ended the run early.
 	Interrupted bool `json:"interrupted,omitempty"`
+	// OutOfTime, of RunFinished, says that the run's own time was up before all
+	// tests had a result.
+	OutOfTime bool `json:"outOfTime,omitempty"`
 
 	Batch *Batch    `json:"batch,omitempty"`
 	Test  *TestRun  `json:"test,omitempty"`

@@ -231,10 +231,40 @@ func (f *Folder) Append(events ...Event) error {
 	if f.failed != nil {
 		return f.failed
 	}
+	if err := f.follow(); err != nil {
+		f.failed = fmt.Errorf("writing results: %w", err)
+		return f.failed
+	}
 	if _, err := f.events.Write(lines.Bytes()); err != nil {
 		f.failed = fmt.Errorf("writing results: %w", err)
 	}
 	return f.failed
+}
+
+// follow opens the events anew where another file has taken the place of theirs:
+// Prow's sidecar takes secrets out of the artifacts when a job is aborted, by
+// writing each file again, while the job still writes.
+func (f *Folder) follow() error {
+	mine, err := f.events.Stat()
+	if err != nil {
+		return err
+	}
+	there, err := os.Lstat(f.Path(EventsFile))
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return err
+	case os.SameFile(mine, there), !there.Mode().IsRegular():
+		return nil // what is no file is not written to
+	}
+	file, err := os.OpenFile(f.Path(EventsFile), os.O_APPEND|os.O_WRONLY, 0o644)
+	if err != nil {
+		return err
+	}
+	f.events.Close()
+	f.events = file
+	return nil
 }
 
 // shortened returns the event with its messages cut to [MaxMessage].

@@ -27,6 +27,8 @@ var update = flag.Bool("update", false, "write the golden files in place of comp
 
 var at = time.Date(2026, 8, 1, 12, 0, 0, 123456789, time.UTC)
 
+var someConditions = result.RunConditions{Steer: specs.Windows, SteerPods: "^x$", RuntimeClass: "y"}
+
 // smallPlan has three tests, and lists that are empty and not nil.
 func smallPlan(t testing.TB) *result.Plan {
 	t.Helper()
@@ -43,7 +45,7 @@ func smallPlan(t testing.TB) *result.Plan {
 			},
 			TestIDs: []string{id}, Shard: 1,
 		})
-		p.Tests = append(p.Tests, result.PlannedTest{ID: id, Name: "test " + id, Phase: specs.Parallel, Cases: []string{"case-" + id}, Shard: 1})
+		p.Tests = append(p.Tests, result.PlannedTest{ID: id, Name: "test " + id, Phase: specs.Parallel, Conditions: someConditions, Cases: []string{"case-" + id}, Shard: 1})
 	}
 	var err error
 	if p.Digest, err = p.ComputeDigest(); err != nil {
@@ -93,7 +95,7 @@ func ended(id string, attempt int, state result.TestState) result.Event {
 
 // everyEvent has an event of each type, with every field set.
 func everyEvent() []result.Event {
-	batch := result.Batch{ID: "01", Phase: specs.Serial, Conditions: result.RunConditions{Steer: specs.Windows, SteerPods: "^x$", RuntimeClass: "y"}, Tests: 3, PID: 7, PIDStart: 1722513600000, SuiteRunID: "u", Log: "logs/batch-01.log"}
+	batch := result.Batch{ID: "01", Phase: specs.Serial, Conditions: someConditions, Tests: 3, PID: 7, PIDStart: 1722513600000, SuiteRunID: "u", Log: "logs/batch-01.log"}
 	done := result.Batch{ID: "01", Exit: "exit code 1"}
 	seen := ended("a", 1, result.TestFailed)
 	seen.Test.Unobserved = "the watch broke"
@@ -553,4 +555,44 @@ func TestWriteJSONReportsWhatCannotBeEncoded(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	appendTo(t, f, ended("a", 1, result.TestPassed))
+}
+
+// Prow's sidecar replaces the files of a job that still writes them.
+func TestEventsGoOnInAFileThatWasReplaced(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("there an open file is not replaced")
+	}
+	dir := filepath.Join(t.TempDir(), "results")
+	p := &result.Plan{Schema: result.PlanSchema, Shards: 1}
+	var err error
+	if p.Digest, err = p.ComputeDigest(); err != nil {
+		t.Fatal(err)
+	}
+	folder, err := result.Create(dir, p, &result.Manifest{Schema: result.ManifestSchema, PlanDigest: p.Digest, Shard: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer folder.Close()
+	add := func(e result.Event) {
+		if err := folder.Append(e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	add(result.Event{Type: result.RunStarted})
+	events := filepath.Join(dir, result.EventsFile)
+	data, err := os.ReadFile(events)
+	if err == nil {
+		err = os.WriteFile(events+".new", data, 0o600)
+	}
+	if err == nil {
+		err = os.Rename(events+".new", events)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	add(result.Event{Type: result.RunFinished, Interrupted: true})
+	run, err := result.Read(dir)
+	if err != nil || !run.Finished || !run.Interrupted || run.Executions != 1 {
+		t.Errorf("read %+v: %v", run, err)
+	}
 }

@@ -16,7 +16,8 @@ type Manifest struct {
 	// RunID is unique for each execution of a plan; its shards share it.
 	RunID      string `json:"runID"`
 	PlanDigest string `json:"planDigest"`
-	// Shard is which shard of the plan this folder holds, from 1.
+	// Shard is which shard of the plan this folder holds, from 1; 0 says that
+	// the folder was merged from those of Shards.
 	Shard int `json:"shard"`
 	// Attempt counts executions of this shard of this run, from 1.
 	Attempt     int          `json:"attempt"`
@@ -26,6 +27,8 @@ type Manifest struct {
 	Declared    Declarations `json:"declared,omitzero"`
 	// Settings are how the tests were run; a run that is resumed takes them over.
 	Settings Settings `json:"settings,omitzero"`
+	// Source says what was tested, and by which job.
+	Source Source `json:"source,omitzero"`
 	// Target says which cluster it was, so that the run can be resumed.
 	Target Target `json:"target,omitzero"`
 	// Kubectl is the kubectl that tests could run; "" where there was none.
@@ -40,12 +43,44 @@ type Manifest struct {
 	// Finished is zero while the run goes on, and after it was killed.
 	Finished    time.Time `json:"finished,omitzero"`
 	Interrupted bool      `json:"interrupted,omitempty"`
+	// OutOfTime says that the run's own time was up before all tests had a
+	// result.
+	OutOfTime bool `json:"outOfTime,omitempty"`
 	// Scope, Verdict, Outcomes and ExitCode are what package verdict said at
 	// the end; they are for the eye, and always computed anew.
 	Scope    string         `json:"scope,omitempty"`
 	Verdict  string         `json:"verdict,omitempty"`
 	Outcomes map[string]int `json:"outcomes,omitempty"`
 	ExitCode *int           `json:"exitCode,omitempty"`
+	// Shards are the manifests of the newest attempt of each shard that was
+	// merged, in the order of the shards; one whose Finished is zero was killed.
+	Shards []Manifest `json:"shards,omitempty"`
+	// Problems are what [Merge] found wrong with the folders it was given.
+	Problems []string `json:"problems,omitempty"`
+}
+
+// The CI systems that a run can tell.
+const (
+	Prow          = "prow"
+	GitHubActions = "github-actions"
+)
+
+// Source is where a run comes from. Everything but System may be unknown, and
+// is "" or 0 then; outside of a CI system everything is.
+type Source struct {
+	// System is [Prow] or [GitHubActions].
+	System string `json:"system,omitempty"`
+	// Repository is what was tested, as "owner/name", and Commit the hash of its
+	// commit, for a pull request of its head.
+	Repository string `json:"repository,omitempty"`
+	Commit     string `json:"commit,omitempty"`
+	// Pull is the number of the pull request; 0 for none.
+	Pull int `json:"pull,omitempty"`
+	// Job is the name of the job or workflow, and Build the id of its execution.
+	Job   string `json:"job,omitempty"`
+	Build string `json:"build,omitempty"`
+	// URL is the page of the execution.
+	URL string `json:"url,omitempty"`
 }
 
 // Target names a cluster without its secrets.
@@ -92,12 +127,21 @@ type Facts struct {
 	Nodes         []Node `json:"nodes"`
 	// APIGroups are the groups that the API server serves.
 	APIGroups []string `json:"apiGroups,omitempty"`
+	// Networks are those that their DaemonSets look like, such as "Calico": a
+	// hint for people, on which nothing rests.
+	Networks []string `json:"networks,omitempty"`
+	// RuntimeClasses are the names of those that there are; nil where that is
+	// not known.
+	RuntimeClasses []string `json:"runtimeClasses,omitzero"`
 }
 
 // Node is one node of the cluster.
 type Node struct {
 	Name string   `json:"name"`
 	OS   specs.OS `json:"os"`
+	// Contradiction says how what the node reports about its operating system
+	// does not fit together; OS is "" then.
+	Contradiction string `json:"contradiction,omitempty"`
 	// OSImage is what the kubelet reports, such as "Windows Server 2022 Datacenter".
 	OSImage string `json:"osImage,omitempty"`
 	// WindowsBuild is the label node.kubernetes.io/windows-build, such as "10.0.20348".

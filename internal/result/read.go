@@ -2,6 +2,7 @@ package result
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -9,6 +10,8 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"github.com/windows-op-readiness/windows-op-readiness/specs"
 )
 
 // Limits of what [Read] accepts: far above what a run writes, and low enough
@@ -42,14 +45,18 @@ type Run struct {
 	Batches []Batch
 	Pods    []Pod
 	// Finished says that the newest attempt at the run came to its end, and
-	// Interrupted that a signal made it.
-	Finished, Interrupted bool
+	// Interrupted that a signal made it, OutOfTime that its time was up.
+	Finished, Interrupted, OutOfTime bool
 	// Executions is how often the run was started: once, and once for each
 	// resume.
 	Executions int
 	// Problems are what is wrong with the folder without making it
 	// unreadable; a verdict over it is inconclusive.
 	Problems []string
+
+	// cutOff is how many problems there were when the last line of the events
+	// turned out to be cut off, that one included; 0 where it was not.
+	cutOff int
 }
 
 func (r *Run) problemf(format string, args ...any) {
@@ -94,7 +101,9 @@ func Read(dir string) (*Run, error) {
 	if r.Manifest.PlanDigest != r.Plan.Digest {
 		r.problemf("%s belongs to another plan: %s, and %s is %s", ManifestFile, r.Manifest.PlanDigest, PlanFile, r.Plan.Digest)
 	}
-	if r.Manifest.Shard < 1 || r.Manifest.Shard > r.Plan.Shards {
+	if r.Merged() {
+		r.checkShards()
+	} else if r.Manifest.Shard < 1 || r.Manifest.Shard > r.Plan.Shards {
 		r.problemf("%s: shard %d is not one of the plan's %d", ManifestFile, r.Manifest.Shard, r.Plan.Shards)
 	}
 	if err := r.readEvents(filepath.Join(dir, EventsFile)); err != nil {
@@ -123,6 +132,17 @@ func readJSON(path string, v any) error {
 }
 
 func (r *Run) readEvents(path string) error {
+	tests := make(map[string]*PlannedTest, len(r.Plan.Tests))
+	for i := range r.Plan.Tests {
+		tests[r.Plan.Tests[i].ID] = &r.Plan.Tests[i]
+	}
+	batches := map[string]int{}
+	return r.scan(path, func(e *Event, line int) { r.take(e, line, tests, batches) })
+}
+
+// scan calls take for every event that is well-formed, with its line number,
+// and records what is wrong with the others.
+func (r *Run) scan(path string, take func(e *Event, line int)) error {
 	file, err := os.Open(path)
 	if errors.Is(err, os.ErrNotExist) {
 		r.problemf("%s is missing: nothing was recorded", EventsFile)
@@ -132,11 +152,6 @@ func (r *Run) readEvents(path string) error {
 		return err
 	}
 	defer file.Close()
-	known := make(map[string]bool, len(r.Plan.Tests))
-	for i := range r.Plan.Tests {
-		known[r.Plan.Tests[i].ID] = true
-	}
-	batches := map[string]int{}
 	rest := &io.LimitedReader{R: file, N: maxEventsFile + 1}
 	lines := bufio.NewReaderSize(rest, maxEventLine)
 	for n := 1; ; n++ {
@@ -153,6 +168,7 @@ func (r *Run) readEvents(path string) error {
 			return nil
 		case err == io.EOF:
 			r.problemf("%s: line %d was cut off: the run was killed while it wrote it", EventsFile, n)
+			r.cutOff = len(r.Problems)
 			return nil
 		case err == nil && tooLong:
 			r.problemf("%s: line %d is over %d bytes", EventsFile, n, maxEventLine)
@@ -167,18 +183,18 @@ func (r *Run) readEvents(path string) error {
 			r.problemf("%s: line %d: %v", EventsFile, n, err)
 			continue
 		}
-		r.take(&e, n, known, batches)
+		take(&e, n)
 	}
 }
 
-func (r *Run) take(e *Event, line int, known map[string]bool, batches map[string]int) {
+func (r *Run) take(e *Event, line int, tests map[string]*PlannedTest, batches map[string]int) {
 	missing := func(what string) { r.problemf("%s: line %d: %s without %s", EventsFile, line, e.Type, what) }
 	switch e.Type {
 	case RunStarted:
 		r.Executions++
-		r.Finished, r.Interrupted = false, false
+		r.Finished, r.Interrupted, r.OutOfTime = false, false, false
 	case RunFinished:
-		r.Finished, r.Interrupted = true, e.Interrupted
+		r.Finished, r.Interrupted, r.OutOfTime = true, e.Interrupted, e.OutOfTime
 	case CaseDecided:
 		if e.Case == nil {
 			missing("a case")
@@ -202,9 +218,17 @@ func (r *Run) take(e *Event, line int, known map[string]bool, batches map[string
 			missing("a test")
 			return
 		}
-		if !known[e.Test.ID] {
+		planned := tests[e.Test.ID]
+		switch {
+		case planned == nil:
 			r.problemf("%s: line %d: test %q is not in the plan", EventsFile, line, Cut(e.Test.ID, 100))
 			return
+		case !r.Merged() && planned.Shard != r.Manifest.Shard:
+			r.problemf("%s: line %d: test %s belongs to shard %d, and this is shard %d", EventsFile, line, e.Test.ID, planned.Shard, r.Manifest.Shard)
+			return
+		}
+		if i, known := batches[e.Test.Batch]; known && r.Batches[i].Phase != "" && r.Batches[i].Conditions != planned.Conditions {
+			r.problemf("%s: line %d: test %s is planned %q, and ran in a batch %q", EventsFile, line, e.Test.ID, planned.Conditions, r.Batches[i].Conditions)
 		}
 		if e.Type == TestStarted {
 			r.Unfinished[e.Test.ID] = *e.Test
@@ -242,10 +266,42 @@ func (r *Run) take(e *Event, line int, known map[string]bool, batches map[string
 			missing("a pod")
 			return
 		}
+		r.checkPod(e.Pod, line)
 		r.Pods = append(r.Pods, *e.Pod)
 	default:
 		r.problemf("%s: line %d: unknown event %q", EventsFile, line, Cut(string(e.Type), 100))
 	}
+}
+
+// checkPod holds what was observed of a pod against what is known of its node. A
+// node that is not known may have joined later.
+func (r *Run) checkPod(p *Pod, line int) {
+	shard := 0
+	if t := r.Plan.Test(p.Test); t != nil {
+		shard = t.Shard
+	}
+	m := r.ManifestOf(shard)
+	if m == nil || p.Node == "" {
+		return
+	}
+	for i := range m.Cluster.Nodes {
+		n := &m.Cluster.Nodes[i]
+		if n.Name != p.Node {
+			continue
+		}
+		if p.OS != "" && p.OS != n.OS || p.Simulated != n.Simulated {
+			r.problemf("%s: line %d: pod %s was on node %s, %s, and %s has that node as %s", EventsFile, line, Cut(p.Name, 100), Cut(p.Node, 100), kind(p.OS, p.Simulated), ManifestFile, kind(n.OS, n.Simulated))
+		}
+		return
+	}
+}
+
+func kind(os specs.OS, simulated bool) string {
+	name := cmp.Or(string(os), "of an unknown system")
+	if simulated {
+		name += " and simulated"
+	}
+	return Cut(name, 100)
 }
 
 // mergeBatch adds to b what a later event of the same batch tells.

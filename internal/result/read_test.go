@@ -376,3 +376,40 @@ func FuzzRead(f *testing.F) {
 		verdict.Judge(run)
 	})
 }
+
+func TestWhatContradictsItselfIsAProblem(t *testing.T) {
+	on := func(node string, os specs.OS, simulated bool) result.Event {
+		return result.Event{Time: at, Type: result.PodObserved, Pod: &result.Pod{Test: "a", Attempt: 1, Name: "p", Node: node, OS: os, Simulated: simulated}}
+	}
+	in := func(c result.RunConditions) result.Event {
+		return result.Event{Time: at, Type: result.BatchStarted, Batch: &result.Batch{ID: "01", Phase: specs.Parallel, Conditions: c, Tests: 1}}
+	}
+	for what, c := range map[string]struct {
+		event   result.Event
+		problem string
+	}{
+		"a pod as its node is":          {on("linux-0", specs.Linux, true), ""},
+		"a pod on a node that came":     {on("linux-9", specs.Windows, false), ""},
+		"a pod on no node":              {on("", "", false), ""},
+		"a pod of an unobserved system": {on("linux-0", "", true), ""},
+		"another system":                {on("linux-0", specs.Windows, true), "pod p was on node linux-0, windows and simulated, and run.json has that node as linux and simulated"},
+		"a real pod, a simulated node":  {on("linux-0", specs.Linux, false), "pod p was on node linux-0, linux, and"},
+		"the conditions of the plan":    {in(someConditions), ""},
+		"other conditions":              {in(result.RunConditions{}), `test a is planned "steer windows ^x$, runtime class y", and ran in a batch "as is"`},
+	} {
+		dir := t.TempDir()
+		p := smallPlan(t)
+		m := smallManifest(p)
+		m.Cluster.Nodes = []result.Node{{Name: "linux-0", OS: specs.Linux, Simulated: true}}
+		f, err := result.Create(dir, p, m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		appendTo(t, f, c.event, started("a"), ended("a", 1, result.TestPassed))
+		f.Close()
+		problems := strings.Join(read(t, dir).Problems, "\n")
+		if (c.problem == "") != (problems == "") || !strings.Contains(problems, c.problem) {
+			t.Errorf("%s: problems %q, want %q", what, problems, c.problem)
+		}
+	}
+}

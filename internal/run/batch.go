@@ -26,11 +26,13 @@ type batch struct {
 	finished map[string]bool
 
 	// Of the test that runs, as its output tells; only the goroutine that reads
-	// the output touches these.
-	began      time.Time
+	// the output touches it.
 	namespaces []string
+	sink       *sink
 
 	bmu     sync.Mutex
+	free    time.Time // no later than the end of the test before
+	began   time.Time // no later than the beginning of current
 	current *result.PlannedTest
 	limit   time.Time // when current counts as hung, or the process without one
 	timer   *time.Timer
@@ -86,8 +88,9 @@ func (b *batch) run(ctx context.Context) {
 
 	output := e2e.NewOutput(names, b)
 	clean := redact.NewWriter(log)
-	sink := &sink{output: output, log: clean, tail: &b.tail}
-	proc, err := b.Binary.Start(b.Flags.BatchArgs(names, b.seed(), report, limit), b.Env, sink)
+	b.sink = &sink{output: output, log: clean, tail: &b.tail}
+	b.free = time.Now()
+	proc, err := b.Binary.Start(b.Flags.BatchArgs(names, b.seed(), report, limit), b.Env, b.sink)
 	if err != nil {
 		b.Exit = err.Error()
 		b.record(result.Event{Type: result.BatchStarted, Batch: b.event()})
@@ -106,11 +109,11 @@ func (b *batch) run(ctx context.Context) {
 	unfinished := output.Close()
 	how, ended := proc.Exit()
 	b.Exit = how
-	if err := clean.Close(); err != nil && sink.err == nil {
-		sink.err = err
+	if err := clean.Close(); err != nil && b.sink.err == nil {
+		b.sink.err = err
 	}
-	if sink.err != nil {
-		b.fail(fmt.Errorf("writing the log of batch %s: %w", b.ID, sink.err))
+	if b.sink.err != nil {
+		b.fail(fmt.Errorf("writing the log of batch %s: %w", b.ID, b.sink.err))
 	}
 	b.settle(report, unfinished, ended)
 	if b.cause != "" || !ended {
@@ -136,6 +139,7 @@ func (b *batch) watch(ctx context.Context, proc *e2e.Process) {
 	go b.watchServer(watchCtx, gone)
 	stopped := b.stopped
 	kill := ctx.Done()
+	spent := b.spent[shareSuite]
 	var grace <-chan time.Time
 	interrupt := func(cause string) {
 		b.bmu.Lock()
@@ -162,8 +166,11 @@ func (b *batch) watch(ctx context.Context, proc *e2e.Process) {
 			interrupt("API server gone")
 		case <-stopped:
 			stopped = nil
-			interrupt("as asked")
+			interrupt(b.whyStopped())
 		case <-grace:
+			_ = proc.Kill()
+		case <-spent:
+			spent = nil
 			_ = proc.Kill()
 		case <-kill:
 			kill = nil
@@ -173,6 +180,16 @@ func (b *batch) watch(ctx context.Context, proc *e2e.Process) {
 			_ = proc.Kill()
 		}
 	}
+}
+
+// whyStopped tells why no further test is to start.
+func (b *batch) whyStopped() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.late {
+		return "the run's time was up"
+	}
+	return "as asked"
 }
 
 // watchServer tells when the API server has not answered for a while.
@@ -218,7 +235,10 @@ func (b *batch) hung() string {
 	if t == nil {
 		return fmt.Sprintf("it hung, without a test running, for %v", b.IdleLimit)
 	}
-	b.finish(t, result.TestFailed, t.Timeout.Seconds(), fmt.Sprintf("[TIMEDOUT] it did not end within its time limit of %v, and its batch was killed", t.Timeout))
+	b.finishKilled(t, result.TestRun{
+		State: result.TestFailed, Seconds: t.Timeout.Seconds(),
+		Message: fmt.Sprintf("[TIMEDOUT] it did not end within its time limit of %v, and its batch was killed", t.Timeout),
+	})
 	return "a test hung"
 }
 
@@ -233,9 +253,9 @@ func (b *batch) runs(t *result.PlannedTest) {
 	b.timer.Reset(limit)
 }
 
-// finish records the end of a test, once.
-func (b *batch) finish(t *result.PlannedTest, state result.TestState, seconds float64, message string) {
-	b.finishObserved(t, result.TestRun{State: state, Seconds: seconds, Message: message}, nil)
+// finish records, once, the end of a test that took no time.
+func (b *batch) finish(t *result.PlannedTest, state result.TestState, message string) {
+	b.finishObserved(t, result.TestRun{State: state, Message: message}, nil)
 }
 
 // finishObserved is finish, with what was observed of the test's pods. Of run,
@@ -281,9 +301,10 @@ func (b *batch) Started(name string) {
 	if done {
 		return // nothing runs twice in one process: a test printed this
 	}
-	b.began, b.namespaces = time.Now(), nil
+	b.namespaces = nil
 	b.record(result.Event{Type: result.TestStarted, Test: &result.TestRun{ID: t.ID, Name: t.Name, Attempt: b.attempt(t), Batch: b.ID}})
 	b.bmu.Lock()
+	b.began = b.free
 	b.runs(t)
 	b.bmu.Unlock()
 }
@@ -292,6 +313,7 @@ func (b *batch) Finished(f e2e.Finished) {
 	t := b.byName[f.Name]
 	pods, unobserved := b.collect()
 	b.bmu.Lock()
+	b.free = b.sink.read.Add(-b.sink.busy)
 	b.runs(nil)
 	b.said[f.Name] = f
 	b.bmu.Unlock()
@@ -311,14 +333,48 @@ func (b *batch) Destroyed(namespace string) {
 	b.namespaces = append(b.namespaces, namespace)
 }
 
+// unwatched is why nothing is known of pods where nobody looks.
+const unwatched = "this run did not observe pods"
+
+// unheard is why nothing is known of the pods of a test whose output did not
+// name its namespaces.
+const unheard = "its end is known from ginkgo's report alone, which names no namespaces"
+
 // collect takes what was observed of the pods of the test that has just ended.
 func (b *batch) collect() (pods []result.Pod, unobserved string) {
 	if b.Evidence == nil {
-		return nil, ""
+		return nil, unwatched
 	}
 	ctx, cancel := b.untilKilled()
 	defer cancel()
-	return b.Evidence.Collect(ctx, b.namespaces, b.began)
+	return b.Evidence.Collect(ctx, b.namespaces, b.since())
+}
+
+// since returns a time no later than the beginning of the test that ran last.
+func (b *batch) since() time.Time {
+	b.bmu.Lock()
+	defer b.bmu.Unlock()
+	return b.began
+}
+
+// finishKilled records the end of a test that did not come to it by itself, and
+// so named no namespaces: its pods are those that its process has left.
+func (b *batch) finishKilled(t *result.PlannedTest, run result.TestRun) {
+	var pods []result.Pod
+	b.mu.Lock()
+	gone := b.gone
+	b.mu.Unlock()
+	switch {
+	case b.Evidence == nil:
+		run.Unobserved = unwatched
+	case gone != "":
+		run.Unobserved = gone
+	default:
+		ctx, cancel := b.untilKilled()
+		defer cancel()
+		pods, run.Unobserved = b.Evidence.CollectRun(ctx, b.event().SuiteRunID, b.since())
+	}
+	b.finishObserved(t, run, pods)
 }
 
 func (b *batch) SuiteFailed(node, message string) {
@@ -358,23 +414,23 @@ func (b *batch) settle(path, unfinished string, ended bool) {
 		}
 		if report != nil {
 			if f, ok := report.Tests[t.Name]; ok {
-				b.finish(t, f.State, f.Seconds, f.Message)
+				b.finishObserved(t, result.TestRun{State: f.State, Seconds: f.Seconds, Message: f.Message, Unobserved: unheard}, nil)
 				continue
 			}
 			if byItself && report.Pending[t.Name] {
-				b.finish(t, result.TestSkipped, 0, "[PENDING] Kubernetes marks it as not to be run")
+				b.finish(t, result.TestSkipped, "[PENDING] Kubernetes marks it as not to be run")
 				continue
 			}
 		}
 		switch {
 		case t.Name == unfinished && b.cause != "":
-			b.finish(t, result.TestError, 0, "it was running when its batch was stopped: "+b.cause)
+			b.finishKilled(t, result.TestRun{State: result.TestError, Message: "it was running when its batch was stopped: " + b.cause})
 		case t.Name == unfinished:
-			b.finish(t, result.TestError, 0, "it was running when "+b.ending())
+			b.finishKilled(t, result.TestRun{State: result.TestError, Message: "it was running when " + b.ending()})
 		case byItself && len(suites) > 0:
-			b.finish(t, result.TestError, 0, fmt.Sprintf("it did not run: %s failed: %s", suites[0].Node, suites[0].Message))
+			b.finish(t, result.TestError, fmt.Sprintf("it did not run: %s failed: %s", suites[0].Node, suites[0].Message))
 		case byItself && len(b.said) > 0:
-			b.finish(t, result.TestError, 0, "neither e2e.test's output nor its report has a result of it, though "+b.ending())
+			b.finish(t, result.TestError, "neither e2e.test's output nor its report has a result of it, though "+b.ending())
 		}
 	}
 }
@@ -453,9 +509,17 @@ type sink struct {
 	log    *redact.Writer
 	tail   *tail
 	err    error
+
+	// read is when the output was read that is being taken, and busy how long
+	// it took to take what came before. By so much e2e.test may be ahead: it
+	// goes on with the next test while the pods of the last one are awaited.
+	read time.Time
+	busy time.Duration
 }
 
 func (s *sink) Write(p []byte) (int, error) {
+	s.read = time.Now()
+	defer func() { s.busy += time.Since(s.read) }()
 	if s.err == nil {
 		_, s.err = s.log.Write(p)
 	}

@@ -50,6 +50,14 @@ func (w watch) Collect(_ context.Context, namespaces []string, _ time.Time) ([]r
 	return pods, w.incomplete
 }
 
+// CollectRun has one pod of a process that was killed.
+func (w watch) CollectRun(_ context.Context, suiteRunID string, _ time.Time) ([]result.Pod, string) {
+	if suiteRunID == "" {
+		return nil, "no run id"
+	}
+	return []result.Pod{{Namespace: "left", Name: "pod", SchedulingFailure: "0/4 nodes are available"}}, w.incomplete
+}
+
 func conditioned(id string, phase specs.Phase, os specs.OS) result.PlannedTest {
 	t := planned(id, phase)
 	t.Conditions.Steer = os
@@ -124,6 +132,68 @@ func TestPodsAreRecordedForEveryAttemptBeforeItsEnd(t *testing.T) {
 	if len(done.Pods) != 3 {
 		t.Errorf("the folder has %d pods, want 3", len(done.Pods))
 	}
+}
+
+// What a test that hung waited for shows in its pods.
+func TestPodsOfAKilledTestAreRecorded(t *testing.T) {
+	for _, how := range []string{e2etest.Deaf, e2etest.Kill} {
+		hung := planned("a", specs.Parallel)
+		if how == e2etest.Deaf {
+			hung.Timeout = 200 * time.Millisecond
+		}
+		b := newBench(t, e2etest.Script{Do: map[string][]string{name("a"): {how}}}, hung, planned("b", specs.Parallel))
+		b.options.Evidence = watch{}
+		b.options.Grace = 200 * time.Millisecond
+		done := b.must()
+		if len(done.Pods) == 0 || done.Pods[0].Test != "a" || done.Pods[0].SchedulingFailure == "" {
+			t.Errorf("%s: pods %+v, attempts %+v", how, done.Pods, done.Attempts["a"])
+		}
+	}
+}
+
+// slow is a watch that makes the engine wait, and remembers what it was asked.
+type slow struct {
+	watch
+	wait func()
+
+	mu    sync.Mutex
+	since []time.Time
+}
+
+func (s *slow) Collect(ctx context.Context, namespaces []string, since time.Time) ([]result.Pod, string) {
+	s.mu.Lock()
+	s.since = append(s.since, since)
+	s.mu.Unlock()
+	s.wait()
+	return s.watch.Collect(ctx, namespaces, since)
+}
+
+// While the engine waits for pods, e2e.test goes on with the next tests, and
+// the engine hears too late that they began. What the watch lost meanwhile is
+// theirs, too.
+func TestATestIsNeverTakenToBeginLaterThanItDid(t *testing.T) {
+	b := newBench(t, e2etest.Script{})
+	var all time.Time // when all tests had begun
+	b.options.Evidence = &slow{wait: func() {
+		if all.IsZero() {
+			for len(b.fake.Starts(t)) < 1+len(b.plan.Tests) {
+				time.Sleep(time.Millisecond)
+			}
+			all = time.Now()
+		}
+	}}
+	b.want(b.must(), "a:passed b:passed c:passed d:passed")
+	for i, since := range b.options.Evidence.(*slow).since {
+		if since.After(all) {
+			t.Errorf("test %d is taken to begin %v after it did", i+1, since.Sub(all))
+		}
+	}
+}
+
+func TestWithoutAWatchNothingIsObserved(t *testing.T) {
+	b := newBench(t, e2etest.Script{}, planned("a", specs.Parallel))
+	done := b.must()
+	contains(t, "what the attempt says", done.Attempts["a"][0].Unobserved, "did not observe pods")
 }
 
 func TestWhatWasNotFullyObservedIsSaid(t *testing.T) {

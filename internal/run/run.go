@@ -32,16 +32,20 @@ type Cluster interface {
 type Evidence interface {
 	// Collect returns the pods of the namespaces of one attempt of a test that
 	// has just ended, and why they may not be all there were ("" where they
-	// are). since is when the attempt began.
+	// are). since is when the attempt began, or a time before.
 	Collect(ctx context.Context, namespaces []string, since time.Time) (pods []result.Pod, incomplete string)
+	// CollectRun is Collect for an attempt that was killed, and so named no
+	// namespaces: it takes what the e2e.test process of that run id has left.
+	CollectRun(ctx context.Context, suiteRunID string, since time.Time) (pods []result.Pod, incomplete string)
 }
 
 // Steering puts pods where the tests of a group want them.
 type Steering interface {
-	// Apply puts conditions into force in place of the ones before, and
-	// returns when the API server heeds them.
+	// Apply puts conditions into force in place of the ones before, also of
+	// those that a killed run left, and returns when the cluster heeds them.
 	Apply(ctx context.Context, conditions result.RunConditions) error
-	// Remove takes away what is in force.
+	// Remove takes away what this run has put into force, and nothing of other
+	// runs and of its living shards.
 	Remove(ctx context.Context) error
 }
 
@@ -82,7 +86,8 @@ type Options struct {
 	Evidence Evidence
 	// Lock may be nil where nobody else can be at work on the cluster.
 	Lock Lock
-	// Steering may be nil where the manifest says that pods are not steered.
+	// Steering may be nil where the manifest says that pods are not steered, and
+	// nobody can have left anything in force.
 	Steering Steering
 	// Retries is how often a failed test is run again.
 	Retries int
@@ -94,6 +99,13 @@ type Options struct {
 	// interrupted and clean up, and no other is started. Cancelling the
 	// context of [Run] stops at once.
 	Stop <-chan struct{}
+	// StopWithin is how long after Stop, or after Deadline, the run has until it
+	// is killed; 0 is no limit. Half of it is e2e.test's to clean up, then its
+	// namespaces are removed and the conditions taken away, and a tenth is left.
+	StopWithin time.Duration
+	// Deadline is when the tests that run are interrupted and no other is
+	// started, as by Stop, but because the run's own time is up. Zero is never.
+	Deadline time.Time
 	// TempDir is for files that are not results.
 	TempDir string
 
@@ -128,6 +140,9 @@ var ErrInterrupted = errors.New("interrupted")
 func Run(ctx context.Context, o Options) error {
 	o.defaults()
 	e := &engine{Options: o, attempts: map[string][]result.TestRun{}, stopped: make(chan struct{}), killed: ctx.Done(), over: make(chan struct{})}
+	for i := range e.spent {
+		e.spent[i] = make(chan struct{})
+	}
 	if o.Previous != nil {
 		for id, runs := range o.Previous.Attempts {
 			e.attempts[id] = slices.Clone(runs)
@@ -145,26 +160,21 @@ type engine struct {
 	batches  int
 	failure  error  // results cannot be recorded
 	gone     string // why the cluster is given up; "" while it is there
+	late     bool   // the deadline stopped it
 
 	stopOnce sync.Once
 	stopped  chan struct{}   // closed when no further test is to start
 	killed   <-chan struct{} // closed when everything is to stop at once
 	over     chan struct{}   // closed when the run is over
+	spent    [shares]chan struct{}
 	held     bool            // the lock was taken
 	watched  <-chan struct{} // tells that the lock was lost; nil before it was taken
 }
 
 func (e *engine) run(ctx context.Context) error {
 	defer close(e.over)
-	go func() {
-		select {
-		case <-e.Stop:
-			e.stop()
-		case <-ctx.Done():
-			e.stop()
-		case <-e.over:
-		}
-	}()
+	go e.heed(ctx)
+	go e.hurry()
 	e.record(result.Event{Type: result.RunStarted})
 	if err := e.clearLeftovers(ctx); err != nil {
 		return err
@@ -188,12 +198,12 @@ func (e *engine) run(ctx context.Context) error {
 	}
 	interrupted := ctx.Err() != nil || isClosed(e.Stop)
 	e.mu.Lock()
-	gone := e.gone
+	gone, late := e.gone, e.late
 	e.mu.Unlock()
 	if gone != "" && !interrupted {
 		e.giveUp(Tests(e.Plan, e.Manifest), gone)
 	}
-	e.record(result.Event{Type: result.RunFinished, Interrupted: interrupted})
+	e.record(result.Event{Type: result.RunFinished, Interrupted: interrupted, OutOfTime: late && !interrupted && e.lacking()})
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	switch {
@@ -203,6 +213,93 @@ func (e *engine) run(ctx context.Context) error {
 		return ErrInterrupted
 	}
 	return nil
+}
+
+// deadline is when the run's time is up, which never comes without one, and what
+// ends the waiting for it.
+func (e *engine) deadline() (<-chan time.Time, func() bool) {
+	if e.Deadline.IsZero() {
+		return nil, func() bool { return false }
+	}
+	timer := time.NewTimer(time.Until(e.Deadline))
+	return timer.C, timer.Stop
+}
+
+// heed ends the run early: as asked, at once, or at its deadline.
+func (e *engine) heed(ctx context.Context) {
+	deadline, stop := e.deadline()
+	defer stop()
+	select {
+	case <-e.Stop:
+	case <-ctx.Done():
+	case <-deadline:
+		e.mu.Lock()
+		e.late = true
+		e.mu.Unlock()
+		e.Observer.Note("the run's time is up: stopping; what is left is not tested")
+	case <-e.over:
+		return
+	}
+	e.stop()
+}
+
+// What the time after a stop is shared by, in this order.
+const (
+	shareSuite   = iota // e2e.test cleans up
+	shareCleanUp        // its namespaces go, and its pods are looked at
+	shareLetGo          // conditions and lock are given up
+	shares
+)
+
+// hurry closes spent, one after the other, as the time passes that there is
+// after a stop.
+func (e *engine) hurry() {
+	if e.StopWithin <= 0 {
+		return
+	}
+	deadline, stop := e.deadline()
+	defer stop()
+	select {
+	case <-e.Stop:
+	case <-deadline:
+	case <-e.over:
+		return
+	}
+	began := time.Now()
+	for i, tenths := range [shares]time.Duration{5, 7, 9} {
+		timer := time.NewTimer(time.Until(began.Add(e.StopWithin * tenths / 10)))
+		select {
+		case <-timer.C:
+			close(e.spent[i])
+		case <-e.over:
+			timer.Stop()
+			return
+		}
+	}
+}
+
+// within returns a context that ends with ctx, and when a share of the time
+// after a stop is spent.
+func (e *engine) within(ctx context.Context, share int) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(ctx)
+	go func() {
+		select {
+		case <-e.spent[share]:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, cancel
+}
+
+// lacking reports whether a test has no fair result.
+func (e *engine) lacking() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return slices.ContainsFunc(Tests(e.Plan, e.Manifest), func(t *result.PlannedTest) bool {
+		runs := e.attempts[t.ID]
+		return len(runs) == 0 || runs[len(runs)-1].State == result.TestError
+	})
 }
 
 // clearLeftovers removes what a run that was killed left in the cluster.
@@ -229,6 +326,8 @@ func (e *engine) removeNamespaces(ctx context.Context, suiteRunIDs []string) err
 	}
 	ctx, cancel := context.WithTimeout(ctx, removeTimeout)
 	defer cancel()
+	ctx, done := e.within(ctx, shareCleanUp)
+	defer done()
 	n, err := e.Cluster.RemoveNamespaces(ctx, suiteRunIDs)
 	if n > 0 {
 		e.Observer.Note(fmt.Sprintf("removed %d namespaces that tests left behind", n))
@@ -315,8 +414,10 @@ func (e *engine) runGroup(ctx context.Context, tests []*result.PlannedTest) {
 	if !e.hold(ctx, tests[0]) {
 		return
 	}
-	if err := e.steer(ctx, tests[0].Conditions); err != nil {
-		if ctx.Err() == nil {
+	steerCtx, done := e.within(ctx, shareSuite)
+	defer done()
+	if err := e.steer(steerCtx, tests[0].Conditions); err != nil {
+		if steerCtx.Err() == nil {
 			e.giveUp(tests, fmt.Sprintf("its conditions (%s) could not be put into force: %v", tests[0].Conditions, err))
 		}
 		return
@@ -363,7 +464,7 @@ func (e *engine) runLane(ctx context.Context, tests []*result.PlannedTest) {
 		rest := slices.DeleteFunc(slices.Clone(tests), func(t *result.PlannedTest) bool { return b.finished[t.ID] })
 		if len(rest) == len(tests) && !e.isStopped() {
 			for _, t := range rest {
-				b.finish(t, result.TestError, 0, fmt.Sprintf("e2e.test ran none of %d tests: %s", len(rest), b.ending()))
+				b.finish(t, result.TestError, fmt.Sprintf("e2e.test ran none of %d tests: %s", len(rest), b.ending()))
 			}
 			return
 		}
@@ -436,8 +537,11 @@ func (e *engine) steer(ctx context.Context, conditions result.RunConditions) err
 func (e *engine) letGo() {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	// What is in force on a cluster that another run has is that run's.
-	if e.Steering != nil && (e.Lock == nil || e.held && e.Lock.Err() == nil) {
+	ctx, done := e.within(ctx, shareLetGo)
+	defer done()
+	// A run that goes on may have something in force from before it was killed,
+	// and no test left.
+	if e.Steering != nil && (e.Lock == nil || e.held || e.Previous != nil) {
 		if err := e.Steering.Remove(ctx); err != nil {
 			e.Observer.Note(err.Error())
 		}
@@ -526,7 +630,7 @@ func (e *engine) probe() error {
 
 // untilKilled returns a context that ends when everything is to stop at once.
 func (e *engine) untilKilled() (context.Context, context.CancelFunc) {
-	ctx, cancel := context.WithCancel(context.Background())
+	ctx, cancel := e.within(context.Background(), shareCleanUp)
 	go func() {
 		select {
 		case <-e.killed:

@@ -17,19 +17,18 @@ var standardImages = []string{"agnhost", "pause"}
 
 // audit checks that what passed also proves something: every role was seen
 // where the case wants it, and with images that the standard allows.
-func (j *judge) audit(c *CaseResult) {
+func audit(c *CaseResult) {
 	var problems []string
 	var all []result.Pod
+	demands := len(c.Case.Conditions.Placement) > 0 || c.Case.Conditions.RuntimeClass != ""
 	for _, t := range c.Tests {
-		last := t.Attempts[len(t.Attempts)-1]
-		pods := j.pods(t.Test.ID, last.Attempt)
-		all = append(all, pods...)
-		problems = append(problems, misplaced(c.Case, pods)...)
-		if last.Unobserved != "" && len(c.Case.Conditions.Placement) > 0 {
+		last := t.Observed[len(t.Observed)-1]
+		all = append(all, last.Pods...)
+		problems = append(problems, misplaced(c.Case, last.Pods)...)
+		if last.Unobserved != "" && demands {
 			problems = append(problems, "its pods may not all have been seen: "+last.Unobserved)
 		}
 	}
-	c.Evidence = describe(all)
 	c.Images = foreignImages(c.Case, all)
 	// The rule for images is the standard's, for its requirements.
 	if len(c.Images) > 0 && c.Case.Kind == specs.Requirement && c.Case.Proof == specs.ProofFull {
@@ -49,21 +48,6 @@ func distinct(texts []string) []string {
 			out = append(out, t)
 		}
 	}
-	return out
-}
-
-// pods returns the pods of one attempt of a test. A pod that was deleted and
-// made again under its name is there twice: what the first one showed counts.
-func (j *judge) pods(id string, attempt int) []result.Pod {
-	var out []result.Pod
-	for _, p := range j.run.Pods {
-		if p.Test == id && p.Attempt == attempt {
-			out = append(out, p)
-		}
-	}
-	slices.SortStableFunc(out, func(a, b result.Pod) int {
-		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
-	})
 	return out
 }
 
@@ -96,6 +80,8 @@ func misplaced(c *result.PlannedCase, pods []result.Pod) []string {
 			switch {
 			case p.Simulated && needsContainers:
 				problems = append(problems, fmt.Sprintf("pod %s was on node %s, which is simulated", p.Name, p.Node))
+			case needsContainers && !ran(p):
+				problems = append(problems, fmt.Sprintf("pod %s was not seen running on node %s", p.Name, p.Node))
 			case role.OS == specs.AnyOS, p.OS == role.OS:
 				seen[p.OS]++
 			case p.OS == "":
@@ -114,6 +100,13 @@ func misplaced(c *result.PlannedCase, pods []result.Pod) []string {
 		}
 	}
 	return problems
+}
+
+// ran reports whether a container of the pod has run.
+func ran(p result.Pod) bool {
+	return slices.ContainsFunc(p.Phases, func(phase string) bool {
+		return phase == "Running" || phase == "Succeeded" || phase == "Failed"
+	})
 }
 
 // foreignImages lists the images of pods on Windows that neither the standard
@@ -143,33 +136,4 @@ func imageName(ref string) string {
 	ref = ref[strings.LastIndexByte(ref, '/')+1:]
 	name, _, _ := strings.Cut(ref, ":")
 	return name
-}
-
-// describe tells where pods ran: "4 pods: 3 on Windows 10.0.20348, 1 on Linux".
-func describe(pods []result.Pod) string {
-	if len(pods) == 0 {
-		return ""
-	}
-	counts := map[string]int{}
-	for _, p := range pods {
-		where := "on no node"
-		switch p.OS {
-		case specs.Windows:
-			where = strings.TrimSpace("on Windows " + p.WindowsBuild)
-		case specs.Linux:
-			where = "on Linux"
-		}
-		if p.Simulated {
-			where += " (simulated)"
-		}
-		counts[where]++
-	}
-	parts := []string{}
-	for _, where := range slices.Backward(slices.Sorted(maps.Keys(counts))) {
-		parts = append(parts, fmt.Sprintf("%d %s", counts[where], where))
-	}
-	if len(pods) == 1 {
-		return "1 pod, " + strings.TrimPrefix(parts[0], "1 ")
-	}
-	return fmt.Sprintf("%d pods: %s", len(pods), strings.Join(parts, ", "))
 }

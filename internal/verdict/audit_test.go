@@ -217,7 +217,37 @@ func TestARuntimeClassThatWasAskedForMustBeSeen(t *testing.T) {
 func TestEvidenceTellsWherePodsRan(t *testing.T) {
 	p := planOf(t, result.Selection{}, 1)
 	j := verdict.Judge(ideal(t, p, 1))
-	if got, want := outcomeOf(t, j, "core-network-pod-ip-win-to-linux").Evidence, "2 pods: 1 on Windows 10.0.20348, 1 on Linux"; got != want {
+	if got, want := outcomeOf(t, j, "core-network-pod-ip-win-to-linux").Evidence, "2 pods: 1 on Windows ltsc2022, 1 on Linux"; got != want {
 		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// Judging again with the very cases of the plan changes nothing, on the whole
+// cluster and in a shard.
+func TestRespecifiedWithItsOwnCasesARunIsTheSame(t *testing.T) {
+	set, err := specs.Embedded()
+	if err != nil {
+		t.Fatal(err)
+	}
+	standard, err := set.For(version)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, shards := range []int{1, 3} {
+		p := planOf(t, result.Selection{Additional: true}, shards)
+		for shard := 1; shard <= shards; shard++ {
+			run := ideal(t, p, shard)
+			again, err := verdict.Respecify(run, standard, standard)
+			if err != nil {
+				t.Fatal(err)
+			}
+			before, now := verdict.Judge(run), verdict.Judge(again)
+			if changes := verdict.Changes(before, now); len(changes) > 0 || now.Verdict != before.Verdict || now.Counts != before.Counts {
+				t.Errorf("shard %d of %d: %s (%s), was %s (%s): %v", shard, shards, now.Verdict, now.Counts, before.Verdict, before.Counts, changes)
+			}
+			if len(again.Plan.Cases) != len(p.Cases) || &again.Plan.Cases[0] == &p.Cases[0] {
+				t.Errorf("shard %d of %d: %d cases, want %d", shard, shards, len(again.Plan.Cases), len(p.Cases))
+			}
+		}
 	}
 }

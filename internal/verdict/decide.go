@@ -33,8 +33,15 @@ func Decide(c *result.PlannedCase, m *result.Manifest) (Outcome, string) {
 	if reason := nowhereToRun(c, m); reason != "" {
 		return NotTested, reason
 	}
-	if conditions := result.ConditionsOf(c.Conditions); m.Steering == "" && conditions != (result.RunConditions{}) {
-		return NotTested, lacking("steer", m)
+	if conditions := result.ConditionsOf(c.Conditions); conditions != (result.RunConditions{}) {
+		switch m.Steering {
+		case "":
+			return NotTested, lacking("steer", m)
+		case result.SteeringCordon:
+			if reason := beyondCordon(c, m); reason != "" {
+				return NotTested, reason
+			}
+		}
 	}
 	for _, means := range c.Needs.Means {
 		if reason := lacking(means, m); reason != "" {
@@ -74,6 +81,11 @@ func absent(feature string, m *result.Manifest) string {
 		if count := facts.Count(windows); count > 0 && facts.Count(other) == count {
 			return "no Windows node runs containerd, which HostProcess containers need"
 		}
+	case "hyperv":
+		const class = "runhcs-wcow-hypervisor"
+		if facts.RuntimeClasses != nil && !slices.Contains(facts.RuntimeClasses, class) {
+			return fmt.Sprintf("there is no RuntimeClass %s", class)
+		}
 	}
 	return ""
 }
@@ -101,6 +113,10 @@ func lacking(means string, m *result.Manifest) string {
 		if m.Steering == "" {
 			return "its pods say nothing about their operating system, and were not steered to Windows"
 		}
+	case "metrics":
+		if groups := m.Cluster.APIGroups; len(groups) > 0 && !slices.Contains(groups, "metrics.k8s.io") {
+			return "the API group metrics.k8s.io is not served: there is no metrics server"
+		}
 	case "linux-worker":
 		if count(specs.Linux, true) == 0 {
 			return "the cluster has no schedulable Linux worker"
@@ -113,6 +129,27 @@ func lacking(means string, m *result.Manifest) string {
 		if n := count(specs.Windows, false); n < 2 {
 			return fmt.Sprintf("the cluster has %d schedulable Windows nodes, and the tests need 2", n)
 		}
+	}
+	return ""
+}
+
+// beyondCordon says which of a case's conditions cannot be met by cordoning the
+// nodes of the other operating system; "" where all can.
+func beyondCordon(c *result.PlannedCase, m *result.Manifest) string {
+	const mend = "; --steer=policy can (Kubernetes 1.36)"
+	conditions := result.ConditionsOf(c.Conditions)
+	steer := conditions.Steer
+	other := map[specs.OS]specs.OS{specs.Windows: specs.Linux, specs.Linux: specs.Windows}[steer]
+	switch {
+	case conditions.RuntimeClass != "":
+		return fmt.Sprintf("cordoning nodes does not give its pods runtime class %s%s", conditions.RuntimeClass, mend)
+	case conditions.SteerPods != "":
+		return fmt.Sprintf("only its pods %q are to be on %s, and cordoning nodes cannot tell pods apart%s", conditions.SteerPods, systemName(steer), mend)
+	case slices.ContainsFunc(c.Conditions.Placement, func(p specs.Placement) bool { return slices.Contains(p.Systems(), other) }),
+		other == specs.Linux && slices.Contains(c.Needs.Means, "linux-worker"):
+		return fmt.Sprintf("it needs pods on %s beside those on %s, and every %[1]s node would be cordoned%s", systemName(other), systemName(steer), mend)
+	case m.Cluster.Count(func(n *result.Node) bool { return n.OS == steer && n.Schedulable() }) == 0:
+		return fmt.Sprintf("every %s node is tainted, cordoned or not ready, and steering by cordon gives pods no toleration%s", systemName(steer), mend)
 	}
 	return ""
 }

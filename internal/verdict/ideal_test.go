@@ -48,7 +48,7 @@ func manifestOf(p *result.Plan, shard int) *result.Manifest {
 	m := &result.Manifest{
 		Schema: result.ManifestSchema, RunID: "ideal", PlanDigest: p.Digest, Shard: shard, Attempt: 1,
 		E2EVersion: version, Kubectl: "/usr/bin/kubectl", Steering: "admission policy", Started: began,
-		Cluster: result.Facts{ServerVersion: version, APIGroups: []string{"apps", "windows.k8s.io"}},
+		Cluster: result.Facts{ServerVersion: version, APIGroups: []string{"apps", "metrics.k8s.io", "windows.k8s.io"}},
 	}
 	for i := range 4 {
 		n := result.Node{
@@ -84,7 +84,7 @@ func observation(p *result.Plan, t *result.PlannedTest) []result.Pod {
 				}
 				seen[key] = true
 				pod := result.Pod{
-					Test: t.ID, Attempt: 1, Namespace: "x-" + string(os), Name: podName(role.Pods), Node: string(os) + "-0", OS: os,
+					Test: t.ID, Attempt: 1, Namespace: "x-" + string(os), Name: podName(role.Pods), Node: string(os) + "-0", OS: os, Phases: []string{"Pending", "Running"},
 					Images: []string{"registry.k8s.io/e2e-test-images/nginx:1.15-4"},
 				}
 				if os == specs.Windows {

@@ -3,6 +3,7 @@ package verdict
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/windows-op-readiness/windows-op-readiness/internal/result"
 	"github.com/windows-op-readiness/windows-op-readiness/specs"
@@ -65,9 +66,12 @@ type CaseResult struct {
 	Reason  string              `json:"reason,omitempty"`
 	Seconds float64             `json:"seconds"`
 	Tests   []TestResult        `json:"tests,omitempty"`
-	// Evidence tells where the pods of the passing attempts ran; "" where
+	// Evidence tells where the pods of each test's newest attempt ran; "" where
 	// none were observed.
 	Evidence string `json:"evidence,omitempty"`
+	// Simulated says that pods of it were on simulated nodes: a pass shows
+	// nothing of Windows then, and proves nothing.
+	Simulated bool `json:"simulated,omitempty"`
 	// Images are those used on Windows that the standard does not allow.
 	Images []string `json:"images,omitempty"`
 }
@@ -95,11 +99,13 @@ type TestResult struct {
 	Outcome  Outcome             `json:"outcome"`
 	Reason   string              `json:"reason,omitempty"`
 	Attempts []result.TestRun    `json:"attempts,omitempty"`
+	// Observed tells of each attempt where its pods ran.
+	Observed []Observation `json:"observed,omitempty"`
 }
 
 // Judge judges a run.
 func Judge(run *result.Run) *Judgement {
-	j := &judge{run: run, byID: make(map[string]*result.PlannedTest, len(run.Plan.Tests))}
+	j := &judge{run: run, pods: podsOf(run), byID: make(map[string]*result.PlannedTest, len(run.Plan.Tests))}
 	for i := range run.Plan.Tests {
 		j.byID[run.Plan.Tests[i].ID] = &run.Plan.Tests[i]
 	}
@@ -138,12 +144,18 @@ func Judge(run *result.Run) *Judgement {
 
 type judge struct {
 	run  *result.Run
+	pods map[attempt][]result.Pod
 	byID map[string]*result.PlannedTest
 }
 
 func (j *judge) judge(c *result.PlannedCase) CaseResult {
 	out := CaseResult{Case: c}
-	if outcome, reason := Decide(c, j.run.Manifest); outcome != "" {
+	m := j.run.ManifestOf(c.Shard)
+	if m == nil {
+		out.Outcome, out.Reason = NotTested, fmt.Sprintf("shard %d, which accounts for it, has no results", c.Shard)
+		return out
+	}
+	if outcome, reason := Decide(c, m); outcome != "" {
 		out.Outcome, out.Reason = outcome, reason
 		return out
 	}
@@ -151,13 +163,19 @@ func (j *judge) judge(c *result.PlannedCase) CaseResult {
 		out.Outcome, out.Reason = Error, "the plan has no test for it"
 		return out
 	}
+	var pods []result.Pod
 	for _, id := range c.TestIDs {
 		t := j.test(id)
 		for _, a := range t.Attempts {
 			out.Seconds += a.Seconds
 		}
+		if n := len(t.Observed); n > 0 {
+			pods = append(pods, t.Observed[n-1].Pods...)
+		}
 		out.Tests = append(out.Tests, t)
 	}
+	out.Evidence = describe(pods)
+	out.Simulated = slices.ContainsFunc(pods, func(p result.Pod) bool { return p.Simulated })
 	worst := out.Tests[0]
 	for _, t := range out.Tests[1:] {
 		if severity(t.Outcome) > severity(worst.Outcome) {
@@ -166,7 +184,7 @@ func (j *judge) judge(c *result.PlannedCase) CaseResult {
 	}
 	out.Outcome, out.Reason = worst.Outcome, worst.Reason
 	if out.Outcome.Good() {
-		j.audit(&out)
+		audit(&out)
 	}
 	return out
 }
@@ -186,13 +204,17 @@ func (j *judge) test(id string) TestResult {
 		}
 	}
 	out := TestResult{Test: t, Attempts: j.run.Attempts[id]}
+	out.Observed = j.observed(id, out.Attempts)
 	if len(out.Attempts) == 0 {
 		_, started := j.run.Unfinished[id]
+		ended := j.run.Ended(t.Shard)
 		switch {
 		case started:
 			out.Outcome, out.Reason = Error, "it was running when the run was killed"
-		case j.run.Finished && !j.run.Interrupted:
+		case ended == result.EndedItself:
 			out.Outcome, out.Reason = Error, "the run ended and has no result of it"
+		case ended == result.EndedOutOfTime:
+			out.Outcome, out.Reason = NotTested, "the run's time was up before its turn"
 		default:
 			out.Outcome, out.Reason = NotTested, "the run ended before its turn"
 		}
@@ -222,20 +244,28 @@ func (j *judge) test(id string) TestResult {
 	return out
 }
 
-// onlySimulatedWindows returns how many Windows nodes the cluster has when all of
-// them are simulated, and 0 otherwise.
-func onlySimulatedWindows(f *result.Facts) int {
+// withoutWindows says why nothing on a cluster can show that Windows works; ""
+// where it has a real Windows node that pods may be put on.
+func withoutWindows(f *result.Facts) string {
 	windows := f.Count(func(n *result.Node) bool { return n.OS == specs.Windows })
 	simulated := f.Count(func(n *result.Node) bool { return n.OS == specs.Windows && n.Simulated })
-	if windows != simulated {
-		return 0
+	usable := f.Count(func(n *result.Node) bool {
+		return n.OS == specs.Windows && !n.Simulated && n.Ready && !n.Unschedulable
+	})
+	switch {
+	case usable > 0:
+		return ""
+	case windows == 0:
+		return "the cluster has no Windows node: nothing here shows that Windows works"
+	case windows == simulated:
+		return fmt.Sprintf("all %d Windows nodes are simulated: nothing here shows that Windows works", simulated)
 	}
-	return simulated
+	return fmt.Sprintf("none of the %d Windows nodes that are not simulated is ready and can be scheduled to: nothing here shows that Windows works", windows-simulated)
 }
 
 // conclude takes the verdict from the cases that gate.
 func (j *Judgement) conclude(run *result.Run) {
-	var failed, open []string
+	var failed, open, simulated []string
 	good := 0
 	for i := range j.Cases {
 		c := &j.Cases[i]
@@ -247,6 +277,8 @@ func (j *Judgement) conclude(run *result.Run) {
 			continue
 		}
 		switch {
+		case c.Outcome.Good() && c.Simulated:
+			simulated = append(simulated, c.Case.ID)
 		case c.Outcome.Good() && c.Case.Kind == specs.Requirement:
 			good++
 		case c.Outcome == Failed:
@@ -255,8 +287,14 @@ func (j *Judgement) conclude(run *result.Run) {
 			open = append(open, c.Blocks())
 		}
 	}
-	if simulated := onlySimulatedWindows(&run.Manifest.Cluster); simulated > 0 {
-		open = append(open, fmt.Sprintf("all %d Windows nodes are simulated: nothing here shows that Windows works", simulated))
+	for _, m := range run.Manifests() {
+		if reason := withoutWindows(&m.Cluster); reason != "" {
+			open = append(open, reason)
+			break
+		}
+	}
+	if len(simulated) > 0 {
+		open = append(open, "passed on simulated nodes, which shows nothing of Windows: "+strings.Join(simulated, ", "))
 	}
 	for _, s := range j.Suites {
 		open = append(open, fmt.Sprintf("%s of batch %s failed", s.Node, s.Batch))
@@ -265,6 +303,8 @@ func (j *Judgement) conclude(run *result.Run) {
 	switch {
 	case run.Interrupted:
 		open = append(open, "the run was interrupted")
+	case run.OutOfTime:
+		open = append(open, "the run's time was up before all of its tests had a result")
 	case !run.Finished:
 		open = append(open, "the run was killed, or is still going on")
 	}
@@ -308,7 +348,7 @@ func categories(standard map[specs.Category]int, cases []CaseResult) []CategoryR
 		r.Outcomes[c.Outcome]++
 		r.Seconds += c.Seconds
 		r.Gates = r.Gates || c.Case.Gates()
-		if c.Case.Kind == specs.Requirement && c.Outcome.Good() {
+		if c.Case.Kind == specs.Requirement && c.Outcome.Good() && !c.Simulated {
 			if c.Case.Proof == specs.ProofFull {
 				r.Counts.Proven++
 			} else {
@@ -333,7 +373,8 @@ func categoryVerdict(category specs.Category, cases []CaseResult) Verdict {
 		}
 		switch c.Outcome {
 		case Passed, Flaky:
-			good = true
+			good = good || !c.Simulated
+			open = open || c.Simulated
 		case Failed:
 			failed = true
 		case Unproven, Error, NotTested:

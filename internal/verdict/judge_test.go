@@ -308,7 +308,10 @@ func TestExitCodeOfEveryOutcome(t *testing.T) {
 					Selection: result.Selection{Categories: []specs.Category{specs.CoreNetwork}},
 					Standard:  map[specs.Category]int{specs.CoreNetwork: 2},
 				},
-				Manifest: &result.Manifest{Shard: 1, Declared: result.Declarations{Without: []string{"netpol"}}},
+				Manifest: &result.Manifest{
+					Shard: 1, Declared: result.Declarations{Without: []string{"netpol"}},
+					Cluster: result.Facts{Nodes: []result.Node{{Name: "w", OS: specs.Windows, Ready: true}}},
+				},
 				Attempts: map[string][]result.TestRun{},
 				Finished: true,
 			}

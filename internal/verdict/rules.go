@@ -48,9 +48,9 @@ func (j *judge) rule(c *result.PlannedCase, cases []CaseResult, tested []Categor
 	case CheckFeatureConformance:
 		out.Outcome, out.Reason = sumUp(tested, func(c specs.Category) bool { return !c.Core() })
 	case CheckNodeCount:
-		out.Outcome, out.Reason = nodeCount(&j.run.Manifest.Cluster)
+		out.Outcome, out.Reason = j.everywhere(nodeCount)
 	case CheckWindowsVersion:
-		out.Outcome, out.Reason = windowsVersion(&j.run.Manifest.Cluster)
+		out.Outcome, out.Reason = j.everywhere(windowsVersion)
 	case CheckTestImages:
 		out.Outcome, out.Reason = images(cases, func(specs.Category) bool { return true })
 	case CheckCoreImages:
@@ -102,6 +102,19 @@ func sumUp(categories []CategoryResult, of func(specs.Category) bool) (Outcome, 
 		return NotApplicable, "nothing of these categories is asked of this cluster"
 	}
 	return Passed, ""
+}
+
+// everywhere judges a rule by the facts of every cluster that the results come
+// from, and returns the worst answer.
+func (j *judge) everywhere(rule func(*result.Facts) (Outcome, string)) (Outcome, string) {
+	manifests := j.run.Manifests()
+	worst, why := rule(&manifests[0].Cluster)
+	for _, m := range manifests[1:] {
+		if o, reason := rule(&m.Cluster); severity(o) > severity(worst) {
+			worst, why = o, fmt.Sprintf("the cluster of shard %d: %s", m.Shard, reason)
+		}
+	}
+	return worst, why
 }
 
 func nodeCount(f *result.Facts) (Outcome, string) {

@@ -32,12 +32,12 @@ type Scope struct {
 }
 
 // ScopeOf returns the scope of a run: its shard's cases where it is one of
-// several, otherwise what its plan selected. A plan of spec files that lack a
+// several that were not merged, otherwise what its plan selected. A plan of spec files that lack a
 // Core category says nothing of the cluster as a whole.
 func ScopeOf(run *result.Run) Scope {
 	sel := &run.Plan.Selection
 	switch {
-	case run.Plan.Shards > 1:
+	case run.Plan.Shards > 1 && !run.Merged():
 		return Scope{Kind: ScopeShard, Shard: run.Manifest.Shard, Shards: run.Plan.Shards}
 	case sel.Whole() && hasCore(run.Plan):
 		return Scope{Kind: ScopeCluster}
