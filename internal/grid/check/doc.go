@@ -1,0 +1,11 @@
+// Package check says what of builds and of a configuration TestGrid would not
+// take as it was meant, why, and how to mend it.
+//
+// What TestGrid decides, its own code is asked: which objects are builds and
+// JUnit, whether a file can be read, what becomes of a configuration. This
+// package explains on top of that, names the object, line or field, and adds
+// what TestGrid never says because it looks at one moment only: uploads that
+// come too late, and in the wrong order. The rules are read from
+// github.com/GoogleCloudPlatform/testgrid (util/gcs, pkg/updater, config) and,
+// for Deck and Spyglass, from sigs.k8s.io/prow.
+package check

@@ -1,0 +1,5 @@
+//go:build !unix
+
+package testgrid
+
+const nonBlocking = 0

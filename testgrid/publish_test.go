@@ -1,0 +1,662 @@
+package testgrid_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/johannesboyne/gofakes3"
+	"github.com/johannesboyne/gofakes3/backend/s3mem"
+
+	"github.com/windows-op-readiness/windows-op-readiness/internal/bucket"
+	"github.com/windows-op-readiness/windows-op-readiness/testgrid"
+)
+
+func TestPlans(t *testing.T) {
+	b := emulator(t, nil).Bucket
+	at := time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC)
+	run := aRun{id: "20261121-1", start: at, cases: []aCase{passes("net-a"), fails("net-b")}}
+	dir := run.write(t)
+	compareWith(t, "plan-periodic.txt", listing(planned(t, b, periodic, dir)))
+	compareWith(t, "plan-presubmit.txt", listing(planned(t, b, presubmit, dir)))
+	run.shards = 2
+	one := run.write(t)
+	run.shard = 2
+	compareWith(t, "plan-shards.txt", listing(planned(t, b, periodic, one, run.write(t))))
+}
+
+func content(t *testing.T, b *bucket.Bucket, key string) string {
+	t.Helper()
+	data, err := b.ReadAll(t.Context(), key, 1<<20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}
+
+func TestWhatProwAndTestGridRead(t *testing.T) {
+	for name, c := range map[string]struct {
+		run    aRun
+		passed bool
+		result string
+	}{
+		"ready":       {aRun{cases: []aCase{passes("net-a")}}, true, "SUCCESS"},
+		"not ready":   {aRun{cases: []aCase{fails("net-a")}}, false, "FAILURE"},
+		"not proven":  {aRun{cases: everyOutcome()[3:4]}, false, "FAILURE"},
+		"interrupted": {aRun{cases: []aCase{passes("net-a")}, stopped: true}, false, "ABORTED"},
+		"killed":      {aRun{cases: []aCase{passes("net-a")}, killed: true}, false, "FAILURE"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := emulator(t, nil)
+			c.run.id, c.run.start = "20261121-1", start
+			plan := planned(t, p.Bucket, presubmit, c.run.write(t))
+			publish(t, p.Bucket, plan)
+			var began, ended map[string]any
+			for name, v := range map[string]any{"started.json": &began, "finished.json": &ended} {
+				if err := json.Unmarshal([]byte(content(t, p.Bucket, plan.Dir+name)), v); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if began["timestamp"] != float64(start.Unix()) || began["pull"] != "123" || began["repo-commit"] != "0123456789abcdef" {
+				t.Errorf("started.json: %v", began)
+			}
+			end := start.Add(time.Hour)
+			if c.run.killed {
+				end = now
+			}
+			if ended["timestamp"] != float64(end.Unix()) || ended["passed"] != c.passed || ended["result"] != c.result {
+				t.Errorf("finished.json: %v", ended)
+			}
+			metadata := ended["metadata"].(map[string]any)
+			for k, want := range map[string]string{"Commit": "0123456789abcdef", "kubernetes-version": "v1.36.3", "windows-version": "10.0.20348", "run-id": "20261121-1", "container-runtime": "containerd://2.1.0"} {
+				if metadata[k] != want {
+					t.Errorf("metadata %s is %v, want %s", k, metadata[k], want)
+				}
+			}
+			for k, v := range metadata {
+				if _, ok := v.(string); !ok {
+					t.Errorf("metadata %s is %v, which TestGrid does not show", k, v)
+				}
+			}
+			url := "gs://readiness/pr-logs/pull/kubernetes_kubernetes/123/pull-windows-readiness/" + plan.Build
+			alias, err := p.Stat(t.Context(), "pr-logs/directory/pull-windows-readiness/"+plan.Build+".txt")
+			if err != nil || alias.Metadata["x-goog-meta-link"] != url {
+				t.Errorf("alias %+v, %v; want a link to %s", alias, err, url)
+			}
+			if got := content(t, p.Bucket, alias.Key); got != url {
+				t.Errorf("the alias holds %q, want %s", got, url)
+			}
+			log, err := p.Stat(t.Context(), plan.Dir+"artifacts/shard-1/logs/batch-01.log")
+			if err != nil || log.ContentEncoding != "gzip" || log.ContentType != "text/plain; charset=utf-8" || log.Size > 1000 {
+				t.Errorf("a log: %+v, %v", log, err)
+			}
+			if got := content(t, p.Bucket, log.Key); got != strings.Repeat("what e2e.test said\n", 200) {
+				t.Errorf("the log holds %q", got)
+			}
+		})
+	}
+}
+
+// Strings of metadata.json become metadata; whoever wrote it cannot say what
+// the run came to.
+func TestMetadataOfTheFolder(t *testing.T) {
+	p := emulator(t, nil)
+	dir := aRun{id: "20261121-1", start: start, cases: []aCase{fails("net-a")}}.write(t)
+	writeFile(t, filepath.Join(dir, "metadata.json"), `{"verdict": "ready", "cni": "calico", "links": {"x": 1}, "n": 7, "empty": "", "long": "`+strings.Repeat("x", 2000)+`"}`)
+	plan := planned(t, p.Bucket, periodic, dir)
+	publish(t, p.Bucket, plan)
+	var ended struct{ Metadata map[string]string }
+	if err := json.Unmarshal([]byte(content(t, p.Bucket, plan.Dir+"finished.json")), &ended); err != nil {
+		t.Fatal(err)
+	}
+	if ended.Metadata["verdict"] != "not-ready" || ended.Metadata["cni"] != "calico" {
+		t.Errorf("metadata %v", ended.Metadata)
+	}
+	for _, key := range []string{"links", "n", "empty", "long"} {
+		if v, ok := ended.Metadata[key]; ok {
+			t.Errorf("metadata has %s: %.20q", key, v)
+		}
+	}
+}
+
+// However long a run's id and scope are, finished.json stays small.
+func TestMetadataIsShort(t *testing.T) {
+	p := emulator(t, nil)
+	run := aRun{id: strings.Repeat("x", 1<<20), start: start}
+	for i := range 200 {
+		run.cases = append(run.cases, passes(fmt.Sprint("net-with-a-long-name-", i)))
+	}
+	plan := planned(t, p.Bucket, periodic, run.write(t))
+	publish(t, p.Bucket, plan)
+	if got := content(t, p.Bucket, plan.Dir+"finished.json"); len(got) > 4<<10 {
+		t.Errorf("finished.json has %d bytes", len(got))
+	}
+}
+
+func TestOnlyWhatIsOfAResultsFolderIsPublished(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("names that other systems do not allow")
+	}
+	b := emulator(t, nil).Bucket
+	outside := filepath.Join(t.TempDir(), "secret")
+	writeFile(t, outside, "secret")
+	at := time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC)
+	dir := aRun{id: "20261121-1", start: at, cases: []aCase{passes("net-a")}}.write(t)
+	for _, name := range []string{
+		"kubeconfig", "junit_other_01.xml", "sub/x.log", "finished.json",
+		"logs/a#b.log", "logs/a%23b.log", "logs/sub/page.html", "logs/line\nbreak.log", "logs/back\\slash.log", "logs/junit_x.xml", "logs/evil.link.txt", "logs/x.attrs",
+		"logs/" + strings.Repeat("long/", 200) + "name.log", "logs/\xff.log",
+	} {
+		writeFile(t, filepath.Join(dir, name), strings.Repeat("x", 10))
+	}
+	for _, link := range []string{"logs/link.log", "logs/folder"} {
+		if err := os.Symlink(outside, filepath.Join(dir, link)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	makePipe(t, filepath.Join(dir, "logs", "pipe.log"))
+	large, err := os.Create(filepath.Join(dir, "logs", "large.log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(large.Truncate(1<<30+1), large.Close()); err != nil {
+		t.Fatal(err)
+	}
+	got := listing(planned(t, b, periodic, dir))
+	compareWith(t, "plan-hostile.txt", strings.ReplaceAll(strings.ReplaceAll(got, strings.Repeat("long/", 200), "long/(200 times)"), dir, "DIR"))
+}
+
+// A file that is put in the place of a published one, after the plan was made,
+// does not lead outside either.
+func TestLinksThatAppearLaterAreNotFollowed(t *testing.T) {
+	p := emulator(t, nil)
+	outside := filepath.Join(t.TempDir(), "secret")
+	writeFile(t, outside, strings.Repeat("what e2e.test said\n", 200))
+	dir := aRun{id: "20261121-1", start: start, cases: []aCase{passes("net-a")}}.write(t)
+	plan := planned(t, p.Bucket, periodic, dir)
+	log := filepath.Join(dir, "logs", "batch-01.log")
+	if err := errors.Join(os.Remove(log), os.Symlink(outside, log)); err != nil {
+		t.Fatal(err)
+	}
+	publisher := testgrid.Publisher{Bucket: p.Bucket}
+	if _, err := publisher.Publish(t.Context(), plan); err == nil || !strings.Contains(err.Error(), "batch-01.log") {
+		t.Errorf("got %v", err)
+	}
+	if has(p.keys(t), "finished.json") || has(p.keys(t), "batch-01.log") {
+		t.Errorf("published %q", p.keys(t))
+	}
+}
+
+func TestFoldersWhoseFilesLieElsewhereAreRefused(t *testing.T) {
+	real := aRun{id: "20261121-1", start: start, cases: []aCase{passes("net-a")}}.write(t)
+	for _, name := range []string{"plan.json", "run.json", "results.jsonl"} {
+		dir := t.TempDir()
+		for _, file := range []string{"plan.json", "run.json", "results.jsonl"} {
+			if file == name {
+				if err := os.Symlink(filepath.Join(real, file), filepath.Join(dir, file)); err != nil {
+					t.Fatal(err)
+				}
+				continue
+			}
+			data, err := os.ReadFile(filepath.Join(real, file))
+			if err != nil {
+				t.Fatal(err)
+			}
+			writeFile(t, filepath.Join(dir, file), string(data))
+		}
+		if _, err := testgrid.ReadResults([]string{dir}, t.TempDir()); err == nil || !strings.Contains(err.Error(), name) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestFoldersThatAreOnlyLinkedAreRefused(t *testing.T) {
+	real := aRun{id: "20261121-1", start: start, cases: []aCase{passes("net-a")}}.write(t)
+	downloads := t.TempDir()
+	if err := os.Symlink(real, filepath.Join(downloads, "shard-1")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := testgrid.ReadResults([]string{downloads}, t.TempDir()); err == nil || !strings.Contains(err.Error(), "symbolic link") {
+		t.Errorf("got %v", err)
+	}
+	// What the user names is what the user means.
+	if _, err := testgrid.ReadResults([]string{filepath.Join(downloads, "shard-1")}, t.TempDir()); err != nil {
+		t.Error(err)
+	}
+}
+
+// network fails requests as it is told.
+type network struct {
+	mu   sync.Mutex
+	seen []string
+	// fail says whether a request fails before it has done anything, or when
+	// it has done all but answer.
+	fail func(n int, signature string) (before, after bool)
+}
+
+// now sets which requests fail from now on, and returns those seen before.
+func (f *network) now(fail func(n int, signature string) (before, after bool)) []string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	seen := f.seen
+	f.seen, f.fail = nil, fail
+	return seen
+}
+
+func (f *network) around(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		signature := r.Method + " " + r.URL.Path + " " + r.URL.Query().Get("name") + r.URL.Query().Get("prefix")
+		f.mu.Lock()
+		f.seen = append(f.seen, signature)
+		n, fail := len(f.seen), f.fail
+		f.mu.Unlock()
+		if fail == nil {
+			next.ServeHTTP(w, r)
+			return
+		}
+		switch before, after := fail(n, signature); {
+		case before && n%2 == 0:
+			w.WriteHeader(http.StatusServiceUnavailable)
+		case before:
+			panic(http.ErrAbortHandler)
+		case after:
+			next.ServeHTTP(httptest.NewRecorder(), r)
+			panic(http.ErrAbortHandler)
+		default:
+			next.ServeHTTP(w, r)
+		}
+	})
+}
+
+// The network fails at each request in turn: once, and the build is complete;
+// for ever, and there is an error and no finished.json.
+func TestANetworkThatFails(t *testing.T) {
+	dir := aRun{id: "20261121-1", start: start, cases: []aCase{passes("net-a"), fails("net-b")}}.write(t)
+	once := &network{}
+	p := emulator(t, once.around)
+	plan := planned(t, p.Bucket, presubmit, dir)
+	deliver := func(p *place) error {
+		publisher := testgrid.Publisher{Bucket: p.Bucket, Parallel: 1}
+		_, err := publisher.Publish(t.Context(), plan)
+		return err
+	}
+	if err := deliver(p); err != nil {
+		t.Fatal(err)
+	}
+	requests, want := once.now(nil), p.keys(t)
+	if len(requests) < len(plan.Objects) || len(want) != len(plan.Objects) {
+		t.Fatalf("%d requests and %d objects for %d in the plan", len(requests), len(want), len(plan.Objects))
+	}
+	for n := range requests {
+		for _, when := range []string{"before", "after"} {
+			f := &network{fail: func(i int, _ string) (bool, bool) { return i == n+1 && when == "before", i == n+1 && when == "after" }}
+			p := emulator(t, f.around)
+			if err := deliver(p); err != nil {
+				t.Errorf("request %d (%s) fails once, %s it is done: %v", n+1, requests[n], when, err)
+			}
+			f.now(nil)
+			if got := p.keys(t); !slices.Equal(got, want) {
+				t.Errorf("request %d (%s) fails once: %q, want %q", n+1, requests[n], got, want)
+			}
+		}
+		f := &network{fail: func(i int, signature string) (bool, bool) { return i > n && signature == requests[n], false }}
+		p := emulator(t, f.around)
+		err := deliver(p)
+		f.now(nil)
+		got := p.keys(t)
+		if err == nil {
+			t.Errorf("request %d (%s) fails for ever: no error", n+1, requests[n])
+		}
+		if has(got, "finished.json") {
+			// The last one of all only asks whether it has arrived.
+			t.Errorf("request %d (%s) fails for ever: there is a finished.json among %q", n+1, requests[n], got)
+		}
+		// When the network is back, the same command completes the build.
+		if err := deliver(p); err != nil {
+			t.Errorf("after request %d (%s) had failed: %v", n+1, requests[n], err)
+		}
+		if got := p.keys(t); !slices.Equal(got, want) {
+			t.Errorf("after request %d (%s) had failed: %q, want %q", n+1, requests[n], got, want)
+		}
+	}
+}
+
+func TestAPublicationGoesOnWhereItWas(t *testing.T) {
+	run := aRun{id: "20261121-1", start: start, cases: []aCase{passes("net-a"), fails("net-b")}}
+	dir := run.write(t)
+	f := &network{fail: func(_ int, signature string) (bool, bool) { return strings.Contains(signature, "run.json"), false }}
+	p := emulator(t, f.around)
+	plan := planned(t, p.Bucket, periodic, dir)
+	publisher := testgrid.Publisher{Bucket: p.Bucket, Parallel: 1}
+	_, err := publisher.Publish(t.Context(), plan)
+	var incomplete *testgrid.IncompleteError
+	if !errors.As(err, &incomplete) || !slices.Contains(incomplete.Missing, plan.Dir+"artifacts/shard-1/run.json") || !slices.Contains(incomplete.Missing, plan.Dir+"finished.json") {
+		t.Fatalf("got %v, which misses %q", err, incomplete)
+	}
+	arrived := len(p.keys(t))
+	f.now(nil)
+	sent, err := publisher.Publish(t.Context(), plan)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(incomplete.Missing) != len(plan.Objects)-arrived || sent.Kept != arrived || sent.Sent != len(incomplete.Missing) {
+		t.Errorf("%d objects of %d had arrived, %d were said to be missing; then %+v", arrived, len(plan.Objects), len(incomplete.Missing), sent)
+	}
+	uploads := 0
+	for _, request := range f.now(nil) {
+		if strings.Contains(request, "/upload/") {
+			uploads++
+		}
+	}
+	if uploads != sent.Sent {
+		t.Errorf("%d uploads for %d objects", uploads, sent.Sent)
+	}
+	// What changed in between is sent again.
+	if err := p.Delete(t.Context(), plan.Dir+"finished.json"); err != nil {
+		t.Fatal(err)
+	}
+	writeFile(t, filepath.Join(dir, "logs", "batch-01.log"), "other")
+	if sent, err := publisher.Publish(t.Context(), planned(t, p.Bucket, periodic, dir)); err != nil || sent.Sent != 2 {
+		t.Errorf("one log changed: %+v, %v", sent, err)
+	}
+	if got := content(t, p.Bucket, plan.Dir+"artifacts/shard-1/logs/batch-01.log"); got != "other" {
+		t.Errorf("the log holds %q", got)
+	}
+}
+
+func TestAnInterruptedPublicationSaysWhatIsMissing(t *testing.T) {
+	dir := aRun{id: "20261121-1", start: start, cases: []aCase{passes("net-a")}}.write(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	f := &network{fail: func(_ int, signature string) (bool, bool) {
+		if strings.Contains(signature, "run.json") {
+			cancel()
+		}
+		return false, false
+	}}
+	p := emulator(t, f.around)
+	plan := planned(t, p.Bucket, periodic, dir)
+	publisher := testgrid.Publisher{Bucket: p.Bucket, Parallel: 1}
+	_, err := publisher.Publish(ctx, plan)
+	var incomplete *testgrid.IncompleteError
+	if !errors.As(err, &incomplete) || !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "finished.json") {
+		t.Fatalf("got %v", err)
+	}
+	if has(p.keys(t), "finished.json") {
+		t.Error("there is a finished.json")
+	}
+}
+
+func TestBuildsThatAreThereAlready(t *testing.T) {
+	p := emulator(t, nil)
+	run := aRun{id: "20261121-1", start: start, cases: []aCase{fails("net-a"), passes("net-b")}}
+	dir := run.write(t)
+	publisher := testgrid.Publisher{Bucket: p.Bucket}
+	first := planned(t, p.Bucket, periodic, dir)
+	publish(t, p.Bucket, first)
+	before := p.keys(t)
+
+	again := planned(t, p.Bucket, periodic, dir)
+	if sent, err := publisher.Publish(t.Context(), again); !errors.Is(err, testgrid.ErrHeld) || sent.Sent > 0 {
+		t.Errorf("the same build again: %+v, %v", sent, err)
+	}
+	older := run
+	older.id, older.start = "20261120-1", start.Add(-time.Hour)
+	if sent, err := publisher.Publish(t.Context(), planned(t, p.Bucket, periodic, older.write(t))); !errors.Is(err, testgrid.ErrBackwards) || sent.Sent > 0 {
+		t.Errorf("an older build: %+v, %v", sent, err)
+	}
+	if got := p.keys(t); !slices.Equal(got, before) {
+		t.Errorf("there are %q now, and were %q", got, before)
+	}
+
+	// As another attempt it is a build of its own.
+	second, err := planOf(t, p.Bucket, periodic, buildID(t, now, run.id), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	publish(t, p.Bucket, second)
+
+	// It can take the place of the first one, with nothing left of that.
+	writeFile(t, filepath.Join(dir, "logs", "batch-01.log"), "other")
+	if err := os.Rename(filepath.Join(dir, "logs", "batch-01.log"), filepath.Join(dir, "logs", "batch-02.log")); err != nil {
+		t.Fatal(err)
+	}
+	var notes []string
+	publisher.Replace, publisher.Note = true, func(s string) { notes = append(notes, s) }
+	if _, err := publisher.Publish(t.Context(), planned(t, p.Bucket, periodic, dir)); err != nil {
+		t.Fatal(err)
+	}
+	keys := p.keys(t)
+	if slices.Contains(keys, first.Dir+"artifacts/shard-1/logs/batch-01.log") || !slices.Contains(keys, first.Dir+"artifacts/shard-1/logs/batch-02.log") || !slices.Contains(keys, first.Dir+"finished.json") {
+		t.Errorf("after replacing there are %q", keys)
+	}
+	if !slices.ContainsFunc(notes, func(s string) bool { return strings.Contains(s, "20 minutes") }) {
+		t.Errorf("notes %q do not say that TestGrid may not look", notes)
+	}
+	if got := content(t, p.Bucket, "logs/windows-readiness/latest-build.txt"); got != second.Build {
+		t.Errorf("latest-build.txt is %s, want the newest one: %s", got, second.Build)
+	}
+}
+
+func buildID(t *testing.T, at time.Time, run string) string {
+	t.Helper()
+	id, err := testgrid.BuildID(at, run)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return id
+}
+
+// While a build is replaced it never looks finished.
+func TestReplacingRemovesFinishedFirst(t *testing.T) {
+	f := &network{}
+	p := emulator(t, f.around)
+	dir := aRun{id: "20261121-1", start: start, cases: []aCase{passes("net-a")}}.write(t)
+	publish(t, p.Bucket, planned(t, p.Bucket, periodic, dir))
+	writeFile(t, filepath.Join(dir, "logs", "batch-01.log"), "other")
+	f.now(func(_ int, signature string) (bool, bool) { return strings.Contains(signature, "batch-01.log"), false })
+	publisher := testgrid.Publisher{Bucket: p.Bucket, Replace: true}
+	if _, err := publisher.Publish(t.Context(), planned(t, p.Bucket, periodic, dir)); err == nil {
+		t.Error("no error")
+	}
+	f.now(nil)
+	if has(p.keys(t), "finished.json") {
+		t.Error("there is a finished.json beside a log that is not of its run")
+	}
+}
+
+// Objects of another run in the folder would show in its grid.
+func TestStrangersInTheFolder(t *testing.T) {
+	p := emulator(t, nil)
+	dir := aRun{id: "20261121-1", start: start, cases: []aCase{passes("net-a")}}.write(t)
+	plan := planned(t, p.Bucket, periodic, dir)
+	put := func(key string) {
+		data := "x"
+		sum, err := bucket.SumOf(strings.NewReader(data))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := p.Put(t.Context(), &bucket.Object{Key: key, ContentType: "text/plain", Sum: sum, Open: func() (io.ReadCloser, error) { return io.NopCloser(strings.NewReader(data)), nil }}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	put(plan.Dir + "started.json")
+	put(plan.Dir + "prowjob.json")
+	put(plan.Dir + "artifacts/shard-9/junit_x_01.xml")
+	publisher := testgrid.Publisher{Bucket: p.Bucket}
+	if _, err := publisher.Publish(t.Context(), plan); !errors.Is(err, testgrid.ErrHeld) || !strings.Contains(err.Error(), "junit_x_01.xml") {
+		t.Errorf("got %v", err)
+	}
+	publisher.Replace = true
+	if _, err := publisher.Publish(t.Context(), plan); err != nil {
+		t.Error(err)
+	}
+	if keys := p.keys(t); has(keys, "junit_x_01.xml") || !has(keys, "prowjob.json") {
+		t.Errorf("there are %q", keys)
+	}
+}
+
+func TestPublishElsewhere(t *testing.T) {
+	t.Setenv("AWS_ACCESS_KEY_ID", "test")
+	t.Setenv("AWS_SECRET_ACCESS_KEY", "test")
+	backend := s3mem.New()
+	for _, name := range []string{"readiness", "other"} {
+		if err := backend.CreateBucket(name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s3 := httptest.NewServer(gofakes3.New(backend).Server())
+	defer s3.Close()
+	folder, err := bucket.FileURL(filepath.Join(t.TempDir(), "bucket"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for url, o := range map[string]bucket.Options{
+		"s3://readiness":  {Endpoint: s3.URL, Retry: hasty},
+		"s3://other/some": {Endpoint: s3.URL, Retry: hasty},
+		folder:            {},
+	} {
+		t.Run(url, func(t *testing.T) {
+			b, err := bucket.Open(t.Context(), url, o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer b.Close()
+			dir := aRun{id: "20261121-1", start: start, cases: []aCase{passes("net-a")}}.write(t)
+			plan := planned(t, b, presubmit, dir)
+			publish(t, b, plan)
+			if keys := keysOf(t, b); len(keys) != len(plan.Objects) {
+				t.Errorf("%d objects, want %d: %q", len(keys), len(plan.Objects), keys)
+			}
+			alias, err := b.Stat(t.Context(), "pr-logs/directory/pull-windows-readiness/"+plan.Build+".txt")
+			if err != nil || alias.Metadata["x-goog-meta-link"] != plan.URL || !strings.HasPrefix(plan.URL, url) {
+				t.Errorf("alias %+v, %v; want a link to %s", alias, err, plan.URL)
+			}
+			if got := content(t, b, plan.Dir+"artifacts/shard-1/logs/batch-01.log"); !strings.HasPrefix(got, "what e2e.test said") {
+				t.Errorf("a log holds %.20q: nothing here decompresses it", got)
+			}
+			publisher := testgrid.Publisher{Bucket: b}
+			if _, err := publisher.Publish(t.Context(), plan); !errors.Is(err, testgrid.ErrHeld) {
+				t.Errorf("again: %v", err)
+			}
+			// Without its end it is one that goes on, and sends nothing twice.
+			if b.Scheme == bucket.File { // as a publication leaves it that was killed
+				writeFile(t, filepath.Join(b.Dir, filepath.FromSlash(plan.Dir), "build-log.txt.18a2b3.tmp"), "half")
+			}
+			if err := b.Delete(t.Context(), plan.Dir+"finished.json"); err != nil {
+				t.Fatal(err)
+			}
+			if sent, err := publisher.Publish(t.Context(), plan); err != nil || sent.Sent != 1 {
+				t.Errorf("going on: %+v, %v", sent, err)
+			}
+			if keys := keysOf(t, b); len(keys) != len(plan.Objects) {
+				t.Errorf("%d objects, want %d: %q", len(keys), len(plan.Objects), keys)
+			}
+		})
+	}
+}
+
+func TestFindingTheBuildThatWasStarted(t *testing.T) {
+	for _, job := range []testgrid.Job{periodic, presubmit} {
+		p := emulator(t, nil)
+		publisher := testgrid.Publisher{Bucket: p.Bucket}
+		begin := func(job testgrid.Job, at time.Time) string {
+			id := buildID(t, at, fmt.Sprint(at))
+			plan, err := testgrid.PlanStart(&testgrid.Options{Job: job, Build: id, URL: p.URL}, testgrid.NewStarted(&job, at, ""))
+			if err != nil {
+				t.Fatal(err)
+			}
+			publish(t, p.Bucket, plan)
+			return id
+		}
+		find := func() (string, error) {
+			return publisher.Find(t.Context(), &job, buildID(t, start, "x"), start, now)
+		}
+		begin(job, start.Add(-48*time.Hour)) // forgotten
+		if id, err := find(); !errors.Is(err, testgrid.ErrNotStarted) {
+			t.Errorf("found %q, %v", id, err)
+		}
+		want := begin(job, start.Add(-time.Minute))
+		other := presubmit
+		other.Pull++
+		begin(other, start.Add(-time.Second)) // the same job on another pull request
+		if id, err := find(); err != nil || id != want {
+			t.Errorf("found %q, %v, want %s", id, err, want)
+		}
+		second := begin(job, start.Add(time.Minute))
+		if id, err := find(); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), second) {
+			t.Errorf("found %q, %v; want both to be named", id, err)
+		}
+	}
+}
+
+func TestLinks(t *testing.T) {
+	b := emulator(t, nil).Bucket
+	for name, link := range map[string]string{"../x": "https://x", "x": "javascript:alert(1)", "y": "/etc/passwd", "z": "https://"} {
+		r, err := testgrid.ReadResults([]string{aRun{id: "1", start: start, cases: []aCase{passes("net-a")}}.write(t)}, t.TempDir())
+		if err != nil {
+			t.Fatal(err)
+		}
+		o := &testgrid.Options{Job: periodic, Build: buildID(t, start, "1"), URL: b.URL, Links: map[string]string{name: link}}
+		if _, err := testgrid.NewPlan(o, r, r.Started(&periodic, ""), r.Finished(nil, now)); err == nil {
+			t.Errorf("%s=%s is a link", name, link)
+		}
+	}
+}
+
+// Nothing that is planned leaves the build's folder.
+func TestKeysStayInTheBuild(t *testing.T) {
+	b := emulator(t, nil).Bucket
+	plan := planned(t, b, periodic, aRun{id: "1", start: start, cases: everyOutcome()}.write(t))
+	for _, o := range plan.Objects {
+		if path.Clean(o.Key) != o.Key || o.Step != testgrid.StepLatest && !strings.HasPrefix(o.Key, plan.Dir) {
+			t.Errorf("%s is not below %s", o.Key, plan.Dir)
+		}
+	}
+}
+
+func TestALoneShardIsNoSuccess(t *testing.T) {
+	shard := aRun{id: "1", start: start, shard: 1, shards: 2, cases: []aCase{passes("net-a")}}
+	r, err := testgrid.ReadResults([]string{shard.write(t)}, t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if f := r.Finished(nil, now); *f.Passed || f.Result != "FAILURE" || f.Metadata["verdict"] != "inconclusive" {
+		t.Errorf("passed %v, %s, %v", *f.Passed, f.Result, f.Metadata)
+	}
+}
+
+func TestOnlyARunThatFollowedItFinishesABuild(t *testing.T) {
+	p := emulator(t, nil)
+	publisher := testgrid.Publisher{Bucket: p.Bucket}
+	id := buildID(t, start, "x")
+	plan, err := testgrid.PlanStart(&testgrid.Options{Job: periodic, Build: id, URL: p.URL}, testgrid.NewStarted(&periodic, start, ""))
+	if err != nil {
+		t.Fatal(err)
+	}
+	publish(t, p.Bucket, plan)
+	for began, want := range map[time.Time]error{
+		start.Add(time.Hour):         nil,
+		start.Add(-30 * time.Second): nil, // clocks differ
+		start.Add(-time.Hour):        testgrid.ErrOlder,
+	} {
+		if err := publisher.Began(t.Context(), &periodic, id, began); !errors.Is(err, want) {
+			t.Errorf("a run of %v for a build of %v: %v", began, start, err)
+		}
+	}
+	if err := publisher.Began(t.Context(), &periodic, buildID(t, now, "y"), now); !errors.Is(err, testgrid.ErrNotStarted) {
+		t.Errorf("a build that nobody started: %v", err)
+	}
+}

@@ -1,0 +1,336 @@
+package testgrid
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/GoogleCloudPlatform/testgrid/metadata"
+
+	"github.com/windows-op-readiness/windows-op-readiness/internal/junit"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/report"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/result"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/verdict"
+)
+
+// Results are those of a run, as they are published: judged anew, and as a
+// whole where they come from several shards.
+type Results struct {
+	// Run is the whole.
+	Run       *result.Run
+	Judgement *verdict.Judgement
+	// Folders are the results folders as they were read, in the order of
+	// shards and attempts.
+	Folders []*result.Run
+}
+
+// ReadResults reads the results folders in dirs, or up to two levels below
+// them. Several are merged in the empty folder temp, which must stay until the
+// results were published.
+func ReadResults(dirs []string, temp string) (*Results, error) {
+	found, err := result.Find(dirs)
+	if err != nil {
+		return nil, err
+	}
+	r := &Results{}
+	for _, dir := range found {
+		if err := inside(dirs, dir); err != nil {
+			return nil, err
+		}
+		if err := ownFiles(dir); err != nil {
+			return nil, err
+		}
+		run, err := result.Read(dir)
+		if err != nil {
+			return nil, err
+		}
+		r.Folders = append(r.Folders, run)
+	}
+	r.Run = r.Folders[0]
+	if lone := r.Run.Plan.Shards > 1 && !r.Run.Merged(); lone || len(r.Folders) > 1 {
+		// A shard alone says nothing of the others, and is no success.
+		if r.Run, err = merge(temp, r.Folders); err != nil {
+			return nil, err
+		}
+		slices.SortStableFunc(r.Folders, func(a, b *result.Run) int {
+			return strings.Compare(folderKey(a), folderKey(b))
+		})
+	}
+	r.Judgement = verdict.Judge(r.Run)
+	return r, nil
+}
+
+// inside checks that no symbolic link leads from the named folders to one that
+// was found in them.
+func inside(named []string, found string) error {
+	for _, dir := range named {
+		rel, err := filepath.Rel(dir, found)
+		if err != nil || !filepath.IsLocal(rel) {
+			continue
+		}
+		at := dir
+		for _, name := range strings.Split(rel, string(filepath.Separator)) {
+			if name == "." {
+				continue
+			}
+			at = filepath.Join(at, name)
+			info, err := os.Lstat(at)
+			if err != nil {
+				return fmt.Errorf("reading results: %w", err)
+			}
+			if info.Mode()&os.ModeSymlink != 0 {
+				return fmt.Errorf("reading results: %s is a symbolic link, which is not followed: name the folder itself", at)
+			}
+		}
+	}
+	return nil
+}
+
+// ownFiles checks that what is read as a results folder lies in it.
+func ownFiles(dir string) error {
+	for _, name := range []string{result.PlanFile, result.ManifestFile, result.EventsFile} {
+		file, err := openIn(dir, name)
+		switch {
+		case errors.Is(err, errNotRegular):
+			return fmt.Errorf("%s is no results folder of ours: %s: %w", dir, name, err)
+		case err == nil:
+			file.Close()
+		}
+	}
+	return nil
+}
+
+func folderKey(r *result.Run) string {
+	return fmt.Sprintf("%06d-%06d", r.Manifest.Shard, r.Manifest.Attempt)
+}
+
+func merge(temp string, runs []*result.Run) (*result.Run, error) {
+	folder, err := result.MergeEvents(temp, runs)
+	if err != nil {
+		return nil, err
+	}
+	if err := folder.Close(); err != nil {
+		return nil, err
+	}
+	return result.Read(temp)
+}
+
+// Attempt returns the newest attempt at any shard of the run, and when it
+// started.
+func (r *Results) Attempt() (int, time.Time) {
+	var attempt int
+	var start time.Time
+	for _, f := range r.Folders {
+		for _, m := range f.Manifests() {
+			if m.Attempt > attempt || m.Attempt == attempt && m.Started.Before(start) {
+				attempt, start = m.Attempt, m.Started
+			}
+		}
+	}
+	return attempt, start
+}
+
+// BuildID is the id of the build that the results make by themselves.
+func (r *Results) BuildID() (string, error) {
+	_, start := r.Attempt()
+	return BuildID(start, r.Run.Manifest.RunID)
+}
+
+// Started is what becomes started.json. commit is that of what was tested; ""
+// is the one that the run knows.
+func (r *Results) Started(job *Job, commit string) *metadata.Started {
+	_, start := r.Attempt()
+	if commit == "" {
+		commit = r.Run.Manifest.Source.Commit
+	}
+	return NewStarted(job, start, commit)
+}
+
+// NewStarted is the started.json of a build that starts now.
+func NewStarted(job *Job, start time.Time, commit string) *metadata.Started {
+	s := &metadata.Started{Timestamp: start.Unix()}
+	if job.Type == Presubmit {
+		s.Pull = fmt.Sprint(job.Pull)
+	}
+	metadata.SetVersion(s, nil, result.Cut(commit, maxMetadataValue), "")
+	return s
+}
+
+// The results of a build in finished.json, as Prow has them.
+const (
+	success = "SUCCESS"
+	failure = "FAILURE"
+	aborted = "ABORTED"
+)
+
+// commitKey is the metadata that TestGrid takes as a column's version.
+const commitKey = "Commit"
+
+// Finished is what becomes finished.json: passed only where the run as a whole
+// is ready. Further metadata gives way to the run's own, but for Commit. now
+// stands in for the end of a run that was killed.
+func (r *Results) Finished(further map[string]string, now time.Time) *metadata.Finished {
+	code := r.Judgement.ExitCode()
+	passed := code == verdict.ExitReady
+	f := &metadata.Finished{Passed: &passed, Result: failure, Metadata: metadata.Metadata{}}
+	switch code {
+	case verdict.ExitReady:
+		f.Result = success
+	case verdict.ExitInterrupted:
+		f.Result = aborted
+	}
+	end := r.Run.Manifest.Finished
+	if end.IsZero() {
+		end = now
+	}
+	f.Timestamp = new(end.Unix())
+	all := r.written()
+	maps.Copy(all, further)
+	maps.Copy(all, report.Metadata(r.Run, r.Judgement))
+	if commit := further[commitKey]; commit != "" {
+		all[commitKey] = commit
+	}
+	for k, v := range all {
+		if k != "" && v != "" {
+			f.Metadata[k] = result.Cut(v, maxMetadataValue)
+		}
+	}
+	return f
+}
+
+// The limits of metadata, and of what is taken over from a metadata.json.
+const (
+	maxMetadataFile  = 1 << 20
+	maxMetadata      = 100
+	maxMetadataValue = 1 << 10
+)
+
+// written is what the folders' metadata.json say and all agree on: strings
+// only, since TestGrid makes column headers of no others.
+func (r *Results) written() map[string]string {
+	all, differ := map[string]string{}, map[string]bool{}
+	for _, f := range r.Folders {
+		for k, v := range readMetadata(f.Dir) {
+			if old, ok := all[k]; ok && old != v {
+				differ[k] = true
+			}
+			all[k] = v
+		}
+	}
+	for k := range differ {
+		delete(all, k)
+	}
+	return all
+}
+
+func readMetadata(dir string) map[string]string {
+	file, err := openIn(dir, result.MetadataFile)
+	if err != nil {
+		return nil
+	}
+	defer file.Close()
+	data, err := io.ReadAll(io.LimitReader(file, maxMetadataFile))
+	if err != nil {
+		return nil
+	}
+	var values map[string]any
+	if err := json.Unmarshal(data, &values); err != nil || len(values) > maxMetadata {
+		return nil
+	}
+	out := map[string]string{}
+	for k, v := range values {
+		if s, ok := v.(string); ok && len(k)+len(s) <= maxMetadataValue {
+			out[k] = s
+		}
+	}
+	return out
+}
+
+// openIn opens a regular file of a folder, and nothing that lies outside of
+// the folder.
+func openIn(dir, name string) (*os.File, error) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	info, err := root.Lstat(name)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, errNotRegular
+	}
+	file, err := root.OpenFile(name, os.O_RDONLY|nonBlocking, 0)
+	if err != nil {
+		return nil, err
+	}
+	if info, err := file.Stat(); err != nil || !info.Mode().IsRegular() {
+		file.Close()
+		return nil, errors.Join(err, errNotRegular)
+	}
+	return file, nil
+}
+
+var errNotRegular = errors.New("it is not a regular file")
+
+// folders are what becomes artifacts/<name>/ of a build.
+func (r *Results) folders() ([]folder, error) {
+	if r.Run == r.Folders[0] {
+		files, err := report.JUnit(r.Judgement)
+		return []folder{{name: folderName(r.Run, 1), dir: r.Run.Dir, junit: files}}, err
+	}
+	attempts := map[int]int{}
+	for _, f := range r.Folders {
+		attempts[f.Manifest.Shard]++
+	}
+	var out []folder
+	for _, f := range r.Folders {
+		out = append(out, folder{name: folderName(f, attempts[f.Manifest.Shard]), dir: f.Dir})
+	}
+	// JUnit is that of the whole: only there is a rule that sums up others, or
+	// a test that a later attempt healed, what it is.
+	for shard := 1; shard <= r.Run.Plan.Shards; shard++ {
+		files, err := report.JUnit(ofShard(r.Judgement, shard))
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, folder{name: shardName(shard), junit: files})
+	}
+	return out, nil
+}
+
+type folder struct {
+	name  string
+	dir   string // "" where there is nothing but JUnit
+	junit []junit.File
+}
+
+func shardName(shard int) string { return fmt.Sprintf("shard-%d", shard) }
+
+func folderName(r *result.Run, attempts int) string {
+	switch {
+	case r.Merged():
+		return "merged"
+	case attempts > 1:
+		return fmt.Sprintf("%s-attempt-%d", shardName(r.Manifest.Shard), r.Manifest.Attempt)
+	}
+	return shardName(r.Manifest.Shard)
+}
+
+// ofShard is the part of a judgement for which a shard accounts.
+func ofShard(j *verdict.Judgement, shard int) *verdict.Judgement {
+	part := *j
+	part.Cases = slices.DeleteFunc(slices.Clone(j.Cases), func(c verdict.CaseResult) bool { return c.Case.Shard != shard })
+	part.Suites = slices.DeleteFunc(slices.Clone(j.Suites), func(s result.Suite) bool {
+		return !strings.HasPrefix(s.Batch, shardName(shard)+"-")
+	})
+	return &part
+}
