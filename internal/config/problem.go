@@ -1,0 +1,79 @@
+package config
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/windows-op-readiness/windows-op-readiness/specs"
+)
+
+// Problem is one thing that is wrong in a file.
+type Problem struct {
+	// File and Line say where; Line is 0 when it is the whole file.
+	File string `json:"file"`
+	Line int    `json:"line,omitempty"`
+	// Field is the field's path, such as matrix.windows[1]; "" is the file's.
+	Field string `json:"field,omitempty"`
+	// Message says what is wrong, and ends with the mend.
+	Message string `json:"message"`
+}
+
+// String is the problem in one line: "op-readiness.yaml:7: matrix.windows[1]: …".
+func (p Problem) String() string {
+	text := p.File
+	if p.Line > 0 {
+		text += fmt.Sprintf(":%d", p.Line)
+	}
+	if p.Field != "" {
+		text += ": " + p.Field
+	}
+	return text + ": " + p.Message
+}
+
+// Problems is the error of reading a file: everything that is wrong, in the
+// file's order.
+type Problems []Problem
+
+// Error is one problem a line.
+func (p Problems) Error() string {
+	lines := make([]string, len(p))
+	for i, problem := range p {
+		lines[i] = problem.String()
+	}
+	return strings.Join(lines, "\n")
+}
+
+func (p Problems) sorted() Problems {
+	slices.SortStableFunc(p, func(a, b Problem) int { return cmp.Compare(a.Line, b.Line) })
+	return slices.Compact(p)
+}
+
+// oneOf is the mend of an unknown name: what there is, and what was likely
+// meant.
+func oneOf(name string, allowed []string) string {
+	text := "there is none"
+	if len(allowed) > 0 {
+		last := len(allowed) - 1
+		text = "use " + strings.Join(allowed[:last], ", ")
+		if last > 0 {
+			text += " or "
+		}
+		text += allowed[last]
+	}
+	if near := specs.Nearest(name, allowed); near != "" && len(allowed) > 1 {
+		text += "; did you mean " + near + "?"
+	}
+	return text
+}
+
+func clip(text string) string {
+	if len(text) > 120 {
+		return strings.ToValidUTF8(text[:120], "") + "…"
+	}
+	return text
+}
+
+// Error is the problem in one line.
+func (p Problem) Error() string { return p.String() }
