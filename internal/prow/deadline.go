@@ -1,0 +1,59 @@
+package prow
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/shirou/gopsutil/v4/process"
+)
+
+// entrypointTimeout is Prow's timeout where a job has none of its own:
+// https://github.com/kubernetes-sigs/prow/blob/main/pkg/entrypoint/run.go
+const entrypointTimeout = 2 * time.Hour
+
+// Deadline is shortly after Prow's timeout; zero where there is none, also for a
+// nil j. At the timeout Prow interrupts the job's command only: a script that
+// called this program does not pass that on, and time would run on until Prow
+// kills. now stands for the job's beginning where that cannot be found out.
+func (j *Job) Deadline(now time.Time) time.Time {
+	if j == nil || !j.Decorated() {
+		return time.Time{}
+	}
+	timeout := entrypointTimeout
+	if d := j.spec.DecorationConfig.Timeout; d != nil && d.Duration > 0 {
+		timeout = d.Duration
+	}
+	began := now
+	if at := entrypointStart(os.Getppid()); !at.IsZero() && at.Before(now) {
+		began = at
+	}
+	// Where Prow's interrupt does come, it comes first.
+	return began.Add(timeout + min(j.GracePeriod()/10, 5*time.Second))
+}
+
+// entrypointStart looks among the ancestors of a process for Prow's entrypoint,
+// which counts the timeout, and returns when it began; zero where there is none.
+func entrypointStart(pid int) time.Time {
+	const deepest = 64
+	for range deepest {
+		p, err := process.NewProcess(int32(pid))
+		if err != nil {
+			break
+		}
+		if words, err := p.CmdlineSlice(); err == nil && len(words) > 0 &&
+			(filepath.Base(words[0]) == "entrypoint" || len(words) == 4 && slices.Equal(words[1:], []string{"prow", "utility", "entrypoint"})) {
+			if ms, err := p.CreateTime(); err == nil {
+				return time.UnixMilli(ms)
+			}
+			break
+		}
+		parent, err := p.Ppid()
+		if err != nil || parent <= 0 || int(parent) == pid {
+			break
+		}
+		pid = int(parent)
+	}
+	return time.Time{}
+}

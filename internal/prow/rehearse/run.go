@@ -1,0 +1,185 @@
+package rehearse
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"sigs.k8s.io/prow/pkg/entrypoint"
+)
+
+// Outcome is how a rehearsal ended.
+type Outcome struct {
+	// Code is what entrypoint says of the job's command: its exit code, or one of
+	// [TimedOut] and [Aborted].
+	Code int
+	// Artifacts is the folder that the job had as $ARTIFACTS.
+	Artifacts string
+	Took      time.Duration
+}
+
+// What entrypoint says of a command that it ended.
+const (
+	TimedOut = entrypoint.InternalErrorCode
+	Aborted  = entrypoint.AbortedErrorCode
+)
+
+// Run does what the plan says, and writes the job's output to log and that of
+// Prow's utilities to utilities. Closing stop aborts the job as Prow does: the
+// kubelet sends SIGTERM, and kills when its time is over. The end of ctx kills at
+// once. Whatever the job comes to is no error.
+func (p *Plan) Run(ctx context.Context, stop <-chan struct{}, log, utilities io.Writer) (*Outcome, error) {
+	if err := p.prepare(); err != nil {
+		return nil, err
+	}
+	began := time.Now()
+	for i := range p.initial {
+		c, err := start(&p.initial[i], utilities, utilities)
+		if err != nil {
+			return nil, err
+		}
+		select {
+		case <-c.done:
+		case <-ctx.Done():
+			c.kill()
+			<-c.done
+			return nil, ctx.Err()
+		}
+		if c.err != nil {
+			return nil, fmt.Errorf("%s, which uploads started.json: %w: see what it says above", c.name, c.err)
+		}
+	}
+	side, err := start(&p.sidecar, utilities, utilities)
+	if err != nil {
+		return nil, err
+	}
+	var jobs []*container
+	for i := range p.jobs {
+		c, err := start(&p.jobs[i], log, log)
+		if err != nil {
+			killAll(append(jobs, side))
+			return nil, err
+		}
+		jobs = append(jobs, c)
+	}
+	if err := p.wait(ctx, stop, jobs, side); err != nil {
+		return nil, err
+	}
+	out := &Outcome{Artifacts: p.artifacts, Took: time.Since(began)}
+	for _, file := range p.markers {
+		data, err := os.ReadFile(file)
+		code, convErr := strconv.Atoi(strings.TrimSpace(string(data)))
+		switch {
+		case err != nil || convErr != nil:
+			return nil, fmt.Errorf("entrypoint did not say how the job ended: %w", errors.Join(err, convErr))
+		case out.Code == 0 || code == Aborted:
+			out.Code = code
+		}
+	}
+	return out, nil
+}
+
+// prepare makes the volumes.
+func (p *Plan) prepare() error {
+	for _, v := range p.volumes {
+		dir := v.path
+		if v.link != "" {
+			dir = filepath.Dir(v.path)
+		}
+		err := os.MkdirAll(dir, 0o755)
+		if err == nil && v.link != "" {
+			err = os.Symlink(v.link, v.path)
+		}
+		if err != nil {
+			return fmt.Errorf("making the volumes: %w", err)
+		}
+	}
+	return nil
+}
+
+// wait waits for all containers, and ends them when it is to.
+func (p *Plan) wait(ctx context.Context, stop <-chan struct{}, jobs []*container, side *container) error {
+	all := slices.Concat(jobs, []*container{side})
+	ended := make(chan struct{})
+	go func() {
+		for _, c := range jobs {
+			<-c.done
+		}
+		// Without a marker sidecar would wait for ever.
+		for _, file := range p.markers {
+			if _, err := os.Stat(file); err != nil {
+				side.kill()
+			}
+		}
+		<-side.done
+		close(ended)
+	}()
+	var kill <-chan time.Time
+	for {
+		select {
+		case <-ended:
+			if side.err != nil && ctx.Err() == nil {
+				return fmt.Errorf("sidecar, which uploads the build: %w: see what it says above", side.err)
+			}
+			return ctx.Err()
+		case <-stop:
+			stop = nil
+			for _, c := range all {
+				c.terminate()
+			}
+			kill = time.After(p.Termination)
+		case <-kill:
+			killAll(all)
+		case <-ctx.Done():
+			killAll(all)
+			<-ended
+			return ctx.Err()
+		}
+	}
+}
+
+// container is a process that runs.
+type container struct {
+	name string
+	cmd  *exec.Cmd
+	done chan struct{}
+	err  error
+}
+
+func start(p *process, stdout, stderr io.Writer) (*container, error) {
+	cmd := exec.Command(p.argv[0], p.argv[1:]...)
+	cmd.Env, cmd.Dir, cmd.Stdout, cmd.Stderr = p.env, p.dir, stdout, stderr
+	cmd.WaitDelay = 5 * time.Second
+	// A ctrl-c in the terminal is for this program, which passes it on.
+	ownGroup(cmd)
+	c := &container{name: p.name, cmd: cmd, done: make(chan struct{})}
+	if err := cmd.Start(); err != nil {
+		return nil, fmt.Errorf("starting %s: %w", p.name, err)
+	}
+	go func() {
+		defer close(c.done)
+		c.err = cmd.Wait()
+	}()
+	return c, nil
+}
+
+// terminate does what the kubelet does when a pod is deleted. An error means that
+// it is ending already.
+func (c *container) terminate() { _ = terminateProcess(c.cmd.Process) }
+
+// kill ends the process and its children.
+func (c *container) kill() { _ = killGroup(c.cmd.Process) }
+
+func killAll(all []*container) {
+	for _, c := range all {
+		c.kill()
+	}
+}
