@@ -1,0 +1,88 @@
+package actions
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Level is how grave an annotation is.
+type Level string
+
+// The levels, the gravest first.
+const (
+	Error   Level = "error"
+	Warning Level = "warning"
+	Notice  Level = "notice"
+)
+
+var levels = []Level{Error, Warning, Notice}
+
+// Annotation is a note beside a workflow run.
+type Annotation struct {
+	Level Level
+	// Title and Text may come from anywhere; lines of Text are kept.
+	Title, Text string
+}
+
+const (
+	// perLevel is how many annotations of a level GitHub takes from a step; it
+	// drops the others without a word.
+	perLevel = 10
+	maxTitle = 250
+	// GitHub shows 4 KiB of an annotation.
+	maxText = 4 << 10
+)
+
+// Annotate writes annotations as workflow commands, the gravest first and each
+// once. Those that GitHub would drop are counted in the last one of their level.
+func Annotate(w io.Writer, annotations []Annotation) error {
+	for _, level := range levels {
+		var lines []string
+		seen := map[string]bool{}
+		for _, a := range annotations {
+			if a.Level != level {
+				continue
+			}
+			line := fmt.Sprintf("::%s title=%s::%s\n", level, property.Replace(clean(a.Title, maxTitle)), message.Replace(clean(a.Text, maxText)))
+			if !seen[line] {
+				seen[line] = true
+				lines = append(lines, line)
+			}
+		}
+		if more := len(lines) - perLevel; more > 0 {
+			lines = append(lines[:perLevel-1], fmt.Sprintf("::%s title=And more::%d more of this kind are in the report\n", level, more+1))
+		}
+		for _, line := range lines {
+			if _, err := io.WriteString(w, line); err != nil {
+				return fmt.Errorf("writing annotations: %w", err)
+			}
+		}
+	}
+	return nil
+}
+
+// How the runner reads commands back:
+// https://github.com/actions/toolkit/blob/main/packages/core/src/command.ts
+var (
+	message  = strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A")
+	property = strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A", ":", "%3A", ",", "%2C")
+)
+
+// clean returns at most limit bytes of s, without what is not text.
+func clean(s string, limit int) string {
+	if len(s) > limit {
+		for limit > 0 && !utf8.RuneStart(s[limit]) {
+			limit--
+		}
+		s = s[:limit] + "…"
+	}
+	return strings.Map(func(r rune) rune {
+		if r != '\n' && unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) {
+			return -1
+		}
+		return r
+	}, strings.ToValidUTF8(s, "\uFFFD"))
+}
