@@ -27,9 +27,21 @@ binaries: build ## Get the Kubernetes binaries into the cache; from source this 
 demo: binaries ## Run the standard on a simulated hybrid cluster, from nothing to a verdict
 	scripts/demo.sh
 
+.PHONY: node
+node: binaries
+	$(GO) run ./scripts/node prepare
+
+.PHONY: browser
+browser: ## Get the browser for tests: Debian's chromium, as root on Debian
+	@scripts/browser.sh
+
 .PHONY: test
-test: binaries ## Run all tests, also those on a simulated cluster
-	$(GO) test ./...
+test: node browser ## Run all tests, also those on a simulated cluster and, where the machine can, on a real node
+	$(GO) test -timeout 30m ./...
+
+.PHONY: test-node
+test-node: node ## Run the tests on a real Linux node; needs root, and on Debian installs what is missing
+	$(GO) test -count=1 -v ./internal/provider/kwok/realnode ./test/node
 
 .PHONY: verify
 verify: verify-format verify-modules verify-vet verify-lint verify-generated verify-specs ## Check format, modules, lint and generated files
@@ -64,14 +76,21 @@ verify-specs: build
 	$(BIN) specs lint
 
 .PHONY: generate
-generate: ## Make generated files again: build pins, the CLI reference
+generate: ## Make generated files again: build pins, the CLI reference, what op-readiness.yaml makes
 	$(GO) generate ./...
+	$(GO) run ./cmd/op-readiness generate testgrid
+	$(GO) run ./cmd/op-readiness generate prow
 
 .PHONY: bench
 bench: binaries ## Measure what the project promises to be good at; prints ratios, fails below target
 	$(GO) run ./test/bench/run
 	$(GO) run ./test/bench/shards
 	$(GO) run ./test/bench/junit
+	$(GO) run ./test/bench/publish
+	$(GO) run ./test/bench/evidence
+	$(GO) run ./test/bench/preview
+	$(GO) run ./test/bench/comment
+	$(GO) run ./test/bench/jobs
 
 .PHONY: clean
 clean: ## Remove what was built here; the cache of Kubernetes binaries stays

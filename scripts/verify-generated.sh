@@ -12,6 +12,19 @@ if ! diff -ru docs/cli "$fresh"; then
 	exit 1
 fi
 
+go run ./cmd/op-readiness config schema >"$fresh/op-readiness.schema.json"
+if ! diff -u docs/op-readiness.schema.json "$fresh/op-readiness.schema.json"; then
+	echo "docs/op-readiness.schema.json is out of date: run 'make generate' and commit" >&2
+	exit 1
+fi
+go run ./cmd/op-readiness config schema -o markdown >"$fresh/configuration-fields.md"
+if ! diff -u docs/configuration-fields.md "$fresh/configuration-fields.md"; then
+	echo "docs/configuration-fields.md is out of date: run 'make generate' and commit" >&2
+	exit 1
+fi
+go run ./cmd/op-readiness generate testgrid --verify
+go run ./cmd/op-readiness generate prow --verify
+
 # The lists of tests are compared with those binaries that are in the cache.
 for binary in $(go run ./cmd/op-readiness e2e list -o json | sed -n 's/^ *"path": "\(.*e2e\.test\)",\{0,1\}$/\1/p'); do
 	version=$("$binary" --version)

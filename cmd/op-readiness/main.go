@@ -8,10 +8,13 @@ import (
 	"os/signal"
 	"syscall"
 
+	"github.com/sirupsen/logrus"
+
 	"github.com/windows-op-readiness/windows-op-readiness/internal/cli"
 )
 
 func main() {
+	logrus.SetLevel(logrus.WarnLevel) // Prow's packages narrate, even that a signal came
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	os.Exit(cli.Main(context.Background(), os.Args[1:], cli.Surroundings{

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"path/filepath"
@@ -94,7 +95,8 @@ func newE2EFetchCommand(s *Surroundings) *cobra.Command {
 line, in the order of the arguments. Without arguments: e2e.test and ginkgo.
 
 Names: e2e.test, ginkgo, kubectl, kube-apiserver, kube-controller-manager,
-kube-scheduler, etcd (the version that Kubernetes requires), kwok, kwokctl.`,
+kube-scheduler, kubelet, kube-proxy, agnhost (always built), etcd (the version that
+Kubernetes requires), kwok, kwokctl.`,
 		Example: `  # The path of the newest pinned e2e.test
   op-readiness e2e fetch e2e.test
 
@@ -141,8 +143,12 @@ func (o *e2eFetchOptions) run(ctx context.Context, s *Surroundings) error {
 	return nil
 }
 
-// interrupted gives err the exit code of an interruption when ctx has ended.
+// interrupted gives err the exit code of an interruption when ctx has ended, but
+// not by a time limit.
 func interrupted(ctx context.Context, err error) error {
+	if err != nil && errors.Is(context.Cause(ctx), errTimeLimit) {
+		return fmt.Errorf("its time was over before the first test: %w: give it more with --time-limit, or with the timeout of the Prow job", err)
+	}
 	if err != nil && ctx.Err() != nil {
 		return &exitError{code: verdict.ExitInterrupted, cause: err}
 	}

@@ -27,7 +27,7 @@ func withCache(ctx context.Context, dir string, args ...string) (code int, stdou
 
 func TestWrongUsageOfE2EAndCluster(t *testing.T) {
 	for args, says := range map[string]string{
-		"e2e fetch kubelet":                         "unknown binary \"kubelet\": choose of e2e.test, etcd",
+		"e2e fetch kubeadm":                         "unknown binary \"kubeadm\": choose of agnhost, e2e.test, etcd",
 		"e2e fetch --kubernetes-version latest":     "--kubernetes-version: \"latest\" is not a released",
 		"e2e fetch --source mirror":                 "--source: unknown source \"mirror\": choose of auto, release, build",
 		"e2e list -o yaml":                          "--output: unknown format \"yaml\": choose of table, json",

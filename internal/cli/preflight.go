@@ -1,17 +1,22 @@
 package cli
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/windows-op-readiness/windows-op-readiness/internal/binaries"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/cluster"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/e2e"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/preflight"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/preflight/probe"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/report"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/result"
 	"github.com/windows-op-readiness/windows-op-readiness/specs"
@@ -25,8 +30,14 @@ type preflightOptions struct {
 	Kubectl    string
 	Provider   string
 	SpecDir    string
-	PrintRBAC  bool
-	Output     string
+	Probe      bool
+	Limit      time.Duration
+	E2EBinary  string
+	RepoList   string
+	DNSDomain  string
+	storeOptions
+	PrintRBAC bool
+	Output    string
 }
 
 func newPreflightCommand(s *Surroundings) *cobra.Command {
@@ -35,21 +46,31 @@ func newPreflightCommand(s *Surroundings) *cobra.Command {
 		Use:   "preflight",
 		Short: "Can this cluster be tested? Facts, capabilities, what is missing",
 		Long: `Say before a run whether a cluster can be tested: what is there, how that was
-found out, and what to do about what is missing. Nothing is made in the cluster.
+found out, and what to do about what is missing. What could not be read is
+unknown, never absent.
 
-What could not be read is unknown, never absent. No pods are started, so what only
-a pod can tell (pulling images, the internet, enforcement of NetworkPolicy) is not
-found out either.
+Nothing is made in the cluster, unless you say --probe: then pods on one node of
+each Windows build, and on a Linux worker, find out what only pods can tell:
+whether nodes pull the test images and how long that takes, whether cluster DNS
+answers, whether pods reach the internet, whether HostProcess containers and pods
+of runtime classes start, and whether NetworkPolicy is enforced. They run in a
+namespace of their own, which is removed.
 
 Exit codes: 0 nothing keeps the cluster from being judged ready; 2 wrong usage;
 3 something does, or the API server does not answer.`,
 		Example: `  op-readiness preflight
   op-readiness preflight --air-gapped --without gmsa -o markdown
+  op-readiness preflight --probe
   op-readiness preflight --print-rbac | kubectl apply -f -`,
 		Args: usageArgs(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := o.validate(); err != nil {
 				return err
+			}
+			for _, flag := range []string{"probe", "output"} {
+				if o.PrintRBAC && cmd.Flags().Changed(flag) {
+					return usageErrorf("--print-rbac prints YAML and does nothing else: leave --%s out", flag)
+				}
 			}
 			return o.run(cmd, s)
 		},
@@ -61,6 +82,13 @@ Exit codes: 0 nothing keeps the cluster from being judged ready; 2 wrong usage;
 	f.StringSliceVar(&o.Without, "without", nil, "declare that the cluster does not have this capability; may be repeated")
 	f.StringVar(&o.Kubectl, "kubectl", "", "kubectl that tests run (default the one on the path)")
 	f.StringVar(&o.Provider, "provider", e2e.DefaultProvider, "the e2e framework's provider: "+strings.Join(e2e.Providers(), ", "))
+	f.BoolVar(&o.Probe, "probe", false, "let pods find out what the API does not tell")
+	f.DurationVar(&o.Limit, "probe-timeout", probe.DefaultLimit, "how long all probes may take, pulling images included")
+	f.StringVar(&o.E2EBinary, "e2e-binary", "", "e2e.test that names the images for --probe (default one from the cache, fetched or built)")
+	f.StringVar(&o.RepoList, "kube-test-repo-list", "", "file that overrides the registries of test images")
+	f.StringVar(&o.DNSDomain, "dns-domain", "", "DNS domain of the cluster (default cluster.local)")
+	f.StringVar(&o.Source, "source", string(binaries.Auto), "where e2e.test comes from: auto, release or build")
+	o.addCacheFlag(cmd)
 	f.BoolVar(&o.PrintRBAC, "print-rbac", false, "print the ClusterRole of who may run the tests, and do nothing else")
 	f.StringVarP(&o.Output, "output", "o", string(report.FormatTable), "output format: table, json or markdown")
 	addSpecDirFlag(cmd.Flags(), &o.SpecDir)
@@ -83,6 +111,12 @@ func (o *preflightOptions) validate() error {
 	if !slices.Contains(preflight.Formats(), report.Format(o.Output)) {
 		return usageErrorf("--output: unknown format %q: choose of table, json, markdown", o.Output)
 	}
+	if o.Limit < time.Second {
+		return usageErrorf("--probe-timeout: at least 1s, not %s", o.Limit)
+	}
+	if _, err := binaries.ParseSource(o.Source); err != nil {
+		return usageErrorf("--source: %w", err)
+	}
 	if o.Kubectl != "" {
 		if _, err := exec.LookPath(o.Kubectl); err != nil {
 			return usageErrorf("--kubectl: %w", err)
@@ -94,10 +128,6 @@ func (o *preflightOptions) validate() error {
 func (o *preflightOptions) run(cmd *cobra.Command, s *Surroundings) error {
 	if o.PrintRBAC {
 		return preflight.WriteRole(s.Stdout)
-	}
-	set, err := loadSpecs(s, o.SpecDir)
-	if err != nil {
-		return err
 	}
 	target, err := cluster.Locate(o.Kubeconfig, o.Context, s.Getenv)
 	if err != nil {
@@ -114,14 +144,15 @@ func (o *preflightOptions) run(cmd *cobra.Command, s *Surroundings) error {
 	facts.Kubectl, facts.Provider = o.kubectl(), o.Provider
 	facts.Declared = result.Declarations{AirGapped: o.AirGapped, Without: o.Without}
 	facts.Catalogues = specs.Catalogues()
-	version := facts.Version.Value
-	if _, err := specs.ParseVersion(version); err != nil {
-		version = newestVersion()
+	if err := addStandard(s, facts, o.SpecDir); err != nil {
+		return err
 	}
-	if facts.Standard, err = set.For(version); err != nil {
-		return fmt.Errorf("choosing the standard's cases for Kubernetes %s: %w", version, err)
+	if o.Probe {
+		if err := o.probe(cmd.Context(), s, c, facts); err != nil {
+			return err
+		}
 	}
-	r := preflight.NewReport(c.Server, preflight.Check(facts))
+	r := reportOf(c, facts)
 	if s.Getenv("GITHUB_ACTIONS") == "true" {
 		if err := r.WriteAnnotations(s.Stderr); err != nil {
 			return fmt.Errorf("writing annotations: %w", err)
@@ -131,6 +162,30 @@ func (o *preflightOptions) run(cmd *cobra.Command, s *Surroundings) error {
 		return fmt.Errorf("writing the report: %w", err)
 	}
 	return exitWith(r.ExitCode)
+}
+
+// probe lets pods find out what the API does not tell, unless another run has
+// the cluster.
+func (o *preflightOptions) probe(ctx context.Context, s *Surroundings, c *cluster.Cluster, facts *preflight.Facts) error {
+	if held := facts.Held.Value; held != nil && !held.Late(facts.Now) {
+		facts.Probes = preflight.Probes{Made: true, Err: errors.New(held.Who() + ", which pods would disturb")}
+		return nil
+	}
+	p := probing{
+		id: "preflight-" + randomHex(), repoList: o.RepoList, dnsDomain: o.DNSDomain, limit: o.Limit,
+		wants: func(string) bool { return true },
+	}
+	if len(facts.ProbeTargets()) > 0 {
+		version, err := specs.ParseVersion(facts.Version.Value)
+		if err != nil && o.E2EBinary == "" {
+			return usageErrorf("which e2e.test names the images is not known, for %w: name one with --e2e-binary", err)
+		}
+		of := planOptions{storeOptions: o.storeOptions, E2EBinary: o.E2EBinary}
+		if p.binary, err = of.binary(ctx, s, "v"+version.String()); err != nil {
+			return err
+		}
+	}
+	return runProbes(ctx, s, c, facts, p)
 }
 
 // kubectl is the program that tests would run; "" where there is none.

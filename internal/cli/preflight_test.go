@@ -43,7 +43,7 @@ func TestPreflight_of_a_simulated_cluster(t *testing.T) {
 	if code != verdict.ExitInconclusive || stderr != "" {
 		t.Errorf("got exit code %d, narration %q", code, stderr)
 	}
-	for _, want := range []string{"NOT TESTABLE (2 failing", "2 simulated Windows nodes, which do not count", "What to do:", "failing cluster-dns, which 3 requirements need:"} {
+	for _, want := range []string{"NOT TESTABLE (2 failing", "2 simulated Windows nodes, which do not count", "What to do:", "failing cluster-dns (3 requirements need it):"} {
 		if !strings.Contains(stdout, want) {
 			t.Errorf("%q is not in:\n%s", want, stdout)
 		}
@@ -131,6 +131,8 @@ func TestPreflight_without_a_cluster(t *testing.T) {
 		{"no such kubectl", "--kubectl ./none", verdict.ExitUsage, "", "--kubectl: "},
 		{"an argument", "cluster", verdict.ExitUsage, "", "cluster"},
 		{"the role", "--print-rbac", verdict.ExitReady, "kind: ClusterRole", ""},
+		{"the role as JSON", "--print-rbac -o json", verdict.ExitUsage, "", "leave --output out"},
+		{"the role and pods", "--print-rbac --probe", verdict.ExitUsage, "", "leave --probe out"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var out, errs bytes.Buffer

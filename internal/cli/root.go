@@ -26,8 +26,8 @@ type Surroundings struct {
 	// Stdout takes the result of a command, Stderr its narration.
 	Stdout, Stderr io.Writer
 	// Signals are requests to stop. The first one stops a run gracefully, and
-	// any other command at once; the second one stops a run at once, too. May
-	// be nil.
+	// any other command at once; the same one again stops a run at once, too.
+	// May be nil.
 	Signals <-chan os.Signal
 
 	// stop is closed by the first signal.
@@ -85,7 +85,9 @@ func Main(ctx context.Context, args []string, s Surroundings) int {
 	if _, ok := s.Stderr.(*os.File); !ok {
 		s.Stderr = &shared{w: s.Stderr}
 	}
-	go s.listen(ctx, cancel)
+	if !isUtility(args) {
+		go s.listen(ctx, cancel)
+	}
 	root := newRootCommand(&s)
 	root.SetArgs(args)
 	root.SetIn(s.Stdin)
@@ -121,19 +123,25 @@ func (s *shared) Write(p []byte) (int, error) {
 	return s.w.Write(p)
 }
 
-// listen turns the first signal into stop, and the second into the end of ctx.
+// listen turns the first signal into stop, and the same one again into the end
+// of ctx. Another one is the same request: Prow passes the SIGTERM of an abort on
+// as SIGINT and SIGTERM.
 func (s *Surroundings) listen(ctx context.Context, cancel context.CancelFunc) {
-	for first := true; ; first = false {
+	seen := map[os.Signal]bool{}
+	for {
 		select {
 		case <-ctx.Done():
 			return
 		case sig := <-s.Signals:
-			if !first {
+			if seen[sig] {
 				cancel()
 				return
 			}
-			fmt.Fprintf(s.Stderr, "op-readiness: %v: stopping; once more stops at once\n", sig)
-			close(s.stop)
+			if len(seen) == 0 {
+				fmt.Fprintf(s.Stderr, "op-readiness: %v: stopping; once more stops at once\n", sig)
+				close(s.stop)
+			}
+			seen[sig] = true
 		}
 	}
 }
@@ -202,10 +210,17 @@ With any of its own flags, and without a command, it does what 'run' does.`,
 		newRunCommand(s),
 		newPlanCommand(s),
 		newPreflightCommand(s),
+		newMergeCommand(s),
 		newReportCommand(s),
+		newCommentCommand(s),
+		newPublishCommand(s),
+		newTestGridCommand(s),
 		newE2ECommand(s),
 		newClusterCommand(s),
 		newSpecsCommand(s),
+		newConfigCommand(s),
+		newGenerateCommand(s),
+		newProwCommand(s),
 		newVersionCommand(s),
 	)
 	return root

@@ -6,13 +6,16 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/windows-op-readiness/windows-op-readiness/internal/e2e"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/preflight/probe"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/provider/kwok"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/report"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/result"
 	"github.com/windows-op-readiness/windows-op-readiness/specs"
 )
 
@@ -25,6 +28,7 @@ type runOptions struct {
 	Resume               string
 	DryRun               bool
 	Shard                int
+	Attempt              int
 	RunID                string
 	Procs                int
 	Retries              int
@@ -41,6 +45,10 @@ type runOptions struct {
 	Steer                string
 	Lock                 bool
 	Wait                 bool
+	Preflight            string
+	Probe                bool
+	ProbeTimeout         time.Duration
+	TimeLimit            time.Duration
 	LogFormat            string
 	Output               string
 }
@@ -49,8 +57,11 @@ type runOptions struct {
 const (
 	steerAuto   = "auto"
 	steerPolicy = "policy"
+	steerCordon = "cordon"
 	steerOff    = "off"
 )
+
+func steerWays() []string { return []string{steerAuto, steerPolicy, steerCordon, steerOff} }
 
 func newRunCommand(s *Surroundings) *cobra.Command {
 	var o runOptions
@@ -62,7 +73,13 @@ version, and judge it. Everything that is learned goes into the report folder as
 it happens; a run that was killed goes on with --resume.
 
 An interrupt (ctrl-c, SIGTERM) stops gracefully: the tests that run clean up,
-and the results so far are written. A second one stops at once.
+and the results so far are written. The same once more stops at once. So does
+--time-limit when its time is over, and then the exit code is the verdict's:
+what did not get its turn is not tested.
+
+In a Prow job, results go to $ARTIFACTS, from where they are uploaded, the run
+has the build's id, and after an interrupt it is over within the grace period of
+the job's decoration.
 
 Exit codes: 0 everything in scope is ready; 1 not ready; 2 wrong usage or
 configuration; 3 inconclusive, or the infrastructure failed; 130 interrupted.`,
@@ -101,7 +118,8 @@ func (o *runOptions) addFlags(cmd *cobra.Command) {
 	f.StringVar(&o.Cluster, "cluster", "", "make this cluster for the run, and remove it: kwok")
 	f.StringVar(&o.Resume, "resume", "", "report folder of a run to go on with")
 	f.IntVar(&o.Shard, "shard", 1, "which shard of --shards to run")
-	f.StringVar(&o.RunID, "run-id", "", "id that the shards of one run share (default a new one)")
+	f.StringVar(&o.RunID, "run-id", "", "id that the shards of one run share (default $BUILD_ID in a Prow job, else a new one)")
+	f.IntVar(&o.Attempt, "attempt", 0, "which execution of this shard of this run it is; merge takes the newest (default $GITHUB_RUN_ATTEMPT, or 1)")
 	f.IntVar(&o.Procs, "procs", 1, "how many tests that allow it run beside each other")
 	f.IntVar(&o.Retries, "retries", 0, "how often a failed test runs again; a later pass is flaky")
 	f.StringSliceVar(&o.Without, "without", nil, "declare that the cluster does not have this capability; may be repeated")
@@ -114,9 +132,13 @@ func (o *runOptions) addFlags(cmd *cobra.Command) {
 	f.StringVar(&o.RepoList, "kube-test-repo-list", "", "file that overrides the registries of test images")
 	f.StringArrayVar(&o.E2EArgs, "e2e-arg", nil, "further argument of e2e.test, such as --prepull-images=true; may be repeated")
 	f.StringSliceVar(&o.ConformanceJUnit, "conformance-junit", nil, "JUnit of a Linux conformance run; may be repeated")
-	f.StringVar(&o.Steer, "steer", steerAuto, "put pods where cases want them: by an admission policy (policy), where the API server has it (auto), or not (off)")
+	f.StringVar(&o.Steer, "steer", steerAuto, "put pods where cases want them: by an admission policy (policy), where the API server has it (auto), by cordoning the nodes of the other system (cordon), or not (off)")
 	f.BoolVar(&o.Lock, "lock", true, "keep other runs off the cluster, with a Lease in the namespace default")
 	f.BoolVar(&o.Wait, "wait", false, "wait while another run has the cluster")
+	f.StringVar(&o.Preflight, "preflight", preflightRefuse, "what a run does that cannot work on the cluster: refuse, warn and go on, or off, not to look")
+	f.BoolVar(&o.Probe, "probe", true, "let pods find out, before the tests, what the API does not tell, such as whether images can be pulled")
+	f.DurationVar(&o.ProbeTimeout, "probe-timeout", probe.DefaultLimit, "how long all probes may take, pulling images included")
+	f.DurationVar(&o.TimeLimit, "time-limit", 0, "stop gracefully this long after the start; cleaning up comes after it (default no limit)")
 	f.StringVar(&o.LogFormat, "log-format", "", "progress as text or json (default text; live in a terminal)")
 	f.StringVarP(&o.Output, "output", "o", string(report.FormatTable), "the report at the end: table, json, markdown or csv")
 }
@@ -125,7 +147,7 @@ func (o *runOptions) addFlags(cmd *cobra.Command) {
 func (o *runOptions) addTalkFlags(f *pflag.FlagSet) {
 	f.StringVar(&o.Kubeconfig, "kubeconfig", "", "kubeconfig of the cluster (default $KUBECONFIG, ~/.kube/config, the pod's own cluster)")
 	f.StringVar(&o.ReportDir, "report-dir", "", "folder for results (default $ARTIFACTS, or a new one in ./results)")
-	f.BoolVar(&o.DryRun, "dry-run", false, "resolve everything and ask e2e.test what it would run, without touching a cluster")
+	f.BoolVar(&o.DryRun, "dry-run", false, "resolve everything and ask e2e.test what it would run, without touching a cluster (with --preflight, one is read)")
 }
 
 func (o *runOptions) validate() error {
@@ -135,6 +157,10 @@ func (o *runOptions) validate() error {
 	switch {
 	case o.Shard < 1 || o.Shard > o.Shards:
 		return usageErrorf("--shard: there is no shard %d of %d: choose 1 to %d", o.Shard, o.Shards, o.Shards)
+	case !o.Lock && o.Wait:
+		return usageErrorf("--wait waits for the cluster lock, and --lock=false does without: leave one out")
+	case o.Attempt < 0:
+		return usageErrorf("--attempt: at least 1, not %d", o.Attempt)
 	case o.Procs < 1:
 		return usageErrorf("--procs: at least 1, not %d", o.Procs)
 	case o.Retries < 0:
@@ -143,8 +169,16 @@ func (o *runOptions) validate() error {
 		return usageErrorf("--cluster: unknown provider %q: choose of %s", o.Cluster, kwok.ProviderName)
 	case o.Cluster != "" && o.Kubeconfig != "":
 		return usageErrorf("--cluster makes a cluster, and --kubeconfig names one: leave one of them out")
-	case !slices.Contains([]string{steerAuto, steerPolicy, steerOff}, o.Steer):
-		return usageErrorf("--steer: unknown way %q: choose of %s, %s, %s", o.Steer, steerAuto, steerPolicy, steerOff)
+	case !slices.Contains(steerWays(), o.Steer):
+		return usageErrorf("--steer: unknown way %q: choose of %s", o.Steer, strings.Join(steerWays(), ", "))
+	case o.RuntimeClass != "" && (o.Steer == steerCordon || o.Steer == steerOff):
+		return usageErrorf("--runtime-class is given to pods by the admission policy, which --steer=%s does without: leave one of them out, or use --steer=%s (Kubernetes 1.36)", o.Steer, steerPolicy)
+	case !slices.Contains([]string{preflightRefuse, preflightWarn, preflightOff}, o.Preflight):
+		return usageErrorf("--preflight: unknown way %q: choose of %s, %s, %s", o.Preflight, preflightRefuse, preflightWarn, preflightOff)
+	case o.ProbeTimeout < time.Second:
+		return usageErrorf("--probe-timeout: at least 1s, not %s", o.ProbeTimeout)
+	case o.TimeLimit != 0 && o.TimeLimit < time.Second:
+		return usageErrorf("--time-limit: at least 1s, not %s", o.TimeLimit)
 	case o.LogFormat != "" && o.LogFormat != "text" && o.LogFormat != "json":
 		return usageErrorf("--log-format: unknown format %q: choose of text, json", o.LogFormat)
 	}
@@ -179,10 +213,10 @@ func (o *runOptions) run(cmd *cobra.Command, s *Surroundings) error {
 	case o.DryRun && o.Resume != "":
 		return usageErrorf("--dry-run shows what a new run would do: leave --resume out")
 	case o.DryRun:
-		return o.dryRun(s.untilStop(cmd.Context()), s)
+		return o.dryRun(s.untilStop(cmd.Context()), s, cmd.Flags().Changed("preflight"))
 	case o.Resume != "":
 		for _, flag := range []string{
-			"category", "case", "label", "capability", "additional", "shards", "shard", "report-dir", "spec-dir", "cluster", "run-id",
+			"category", "case", "label", "capability", "additional", "shards", "shard", "report-dir", "spec-dir", "cluster", "run-id", "attempt",
 			"provider", "kubernetes-version", "without", "air-gapped", "durations", "conformance-junit",
 		} {
 			if cmd.Flags().Changed(flag) {
@@ -195,9 +229,22 @@ func (o *runOptions) run(cmd *cobra.Command, s *Surroundings) error {
 }
 
 // dryRun resolves the plan and asks e2e.test, once for each batch, whether it
-// would run just that.
-func (o *runOptions) dryRun(ctx context.Context, s *Surroundings) error {
+// would run just that. Only where a preflight is asked for, a cluster is read.
+func (o *runOptions) dryRun(ctx context.Context, s *Surroundings, look bool) error {
 	version := o.KubernetesVersion
+	if look && o.Preflight != preflightOff {
+		m := &result.Manifest{RunID: o.RunID, Declared: result.Declarations{AirGapped: o.AirGapped, Without: o.Without}}
+		c, facts, err := o.connect(ctx, s, m)
+		if err != nil {
+			return interrupted(ctx, err)
+		}
+		if err := o.tell(s, reportOf(c, facts)); err != nil {
+			return err
+		}
+		if v, err := specs.ParseVersion(m.Cluster.ServerVersion); version == "" && err == nil {
+			version = "v" + v.String()
+		}
+	}
 	if version == "" {
 		version = specs.Catalogues()[len(specs.Catalogues())-1]
 	}

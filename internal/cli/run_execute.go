@@ -20,7 +20,6 @@ import (
 	"github.com/windows-op-readiness/windows-op-readiness/internal/report"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/result"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/run"
-	"github.com/windows-op-readiness/windows-op-readiness/internal/steer"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/verdict"
 	"github.com/windows-op-readiness/windows-op-readiness/specs"
 )
@@ -35,26 +34,10 @@ type execution struct {
 	steering run.Steering
 	lock     run.Lock
 	previous *result.Run
-}
-
-// steering finds out how pods can be put where cases want them, and notes it
-// in the manifest.
-func (o *runOptions) steering(ctx context.Context, c *cluster.Cluster, m *result.Manifest) (run.Steering, error) {
-	m.Steering = ""
-	if o.Steer == steerOff {
-		return nil, nil
-	}
-	s, err := steer.New(ctx, c.Client(), c.Dynamic(), m.RunID)
-	switch {
-	case errors.Is(err, steer.ErrNotServed) && o.Steer == steerAuto:
-		return nil, nil
-	case errors.Is(err, steer.ErrNotServed):
-		return nil, usageErrorf("--steer=%s: %w", o.Steer, err)
-	case err != nil:
-		return nil, err
-	}
-	m.Steering = s.String()
-	return s, nil
+	// deadline is when the run's time is up; zero for never.
+	deadline time.Time
+	// stopWithin is how long the tests may take to stop; 0 for no limit.
+	stopWithin time.Duration
 }
 
 // lock is the cluster lock as the engine wants it.
@@ -69,7 +52,7 @@ func (l lock) Hold(ctx context.Context, phase specs.Phase, conditions result.Run
 
 // clusterLock returns the lock that keeps other runs off the cluster, and notes
 // in the manifest which member of it this is; nil where none is wanted.
-func (o *runOptions) clusterLock(s *Surroundings, m *result.Manifest, p *result.Plan) (run.Lock, error) {
+func (o *runOptions) clusterLock(s *Surroundings, m *result.Manifest, p *result.Plan) (*lease.Lock, error) {
 	if !o.Lock {
 		return nil, nil
 	}
@@ -88,7 +71,15 @@ func (o *runOptions) clusterLock(s *Surroundings, m *result.Manifest, p *result.
 		Dead: slices.Clone(m.Locks), // this execution has their results folder
 	})
 	m.Locks = append(m.Locks, l.ID())
-	return lock{Lock: l, wait: o.Wait}, nil
+	return l, nil
+}
+
+// engineLock is the lock for the engine; nil where there is none.
+func (o *runOptions) engineLock(l *lease.Lock) run.Lock {
+	if l == nil {
+		return nil
+	}
+	return lock{Lock: l, wait: o.Wait}
 }
 
 // holdFirst takes the cluster for the first tests of the run, before anything
@@ -143,6 +134,7 @@ func (o *runOptions) execute(ctx context.Context, s *Surroundings, e execution) 
 	pods, stopWatching := e.observe(ctx, s)
 	defer stopWatching()
 	observer := progress.New(o.style(s), s.Stderr, widthOf(s.Stderr), e.plan, tests, time.Now)
+	kept := e.keepAtStop(s)
 	runErr := run.Run(ctx, run.Options{
 		Plan:     e.plan,
 		Manifest: e.manifest,
@@ -153,7 +145,7 @@ func (o *runOptions) execute(ctx context.Context, s *Surroundings, e execution) 
 			Context:              o.Context,
 			Provider:             e.plan.Provider,
 			Kubectl:              o.Kubectl,
-			NonBlockingTaints:    o.NonBlockingTaints,
+			NonBlockingTaints:    o.nonBlockingTaints(e.steering),
 			AllowedNotReadyNodes: o.AllowedNotReadyNodes,
 			DNSDomain:            o.DNSDomain,
 			DockerConfig:         o.DockerConfig,
@@ -171,25 +163,45 @@ func (o *runOptions) execute(ctx context.Context, s *Surroundings, e execution) 
 		Previous: e.previous,
 		Stop:     s.stop,
 		TempDir:  temp,
+
+		StopWithin: e.stopWithin,
+		Deadline:   e.deadline,
 	})
 	observer.Close()
+	kept()
 	if runErr != nil && !errors.Is(runErr, run.ErrInterrupted) {
 		return runErr
 	}
-	done, err := result.Read(e.folder.Dir())
-	if err != nil {
-		return err
+	return judgeFolder(e.folder, s, o.Output, func(*result.Run) time.Time { return time.Now().UTC() })
+}
+
+// keepAtStop writes what there is as soon as a signal comes: whoever sent it may
+// kill the run before the tests have cleaned up. The function that it returns
+// waits for that, and ends it.
+func (e *execution) keepAtStop(s *Surroundings) (wait func()) {
+	over, done := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(done)
+		select {
+		case <-s.stop:
+		case <-over:
+			return
+		}
+		soFar, err := result.Read(e.folder.Dir())
+		if err == nil {
+			err = report.WriteFolder(e.folder, soFar, verdict.Judge(soFar), time.Time{})
+		}
+		if err == nil {
+			err = deliver(s, e.folder.Dir())
+		}
+		if err != nil {
+			fmt.Fprintf(s.Stderr, "warning: the results so far could not be written: %v\n", err)
+		}
+	}()
+	return func() {
+		close(over)
+		<-done
 	}
-	judgement := verdict.Judge(done)
-	if err := report.WriteFolder(e.folder, done, judgement, time.Now().UTC()); err != nil {
-		return err
-	}
-	results := report.Results{Run: done, Judgement: judgement, Width: terminalWidth(s)}
-	if err := results.Write(s.Stdout, report.Format(o.Output)); err != nil {
-		return fmt.Errorf("writing the report: %w", err)
-	}
-	fmt.Fprintf(s.Stderr, "Results: %s\n", e.folder.Dir())
-	return exitWith(judgement.ExitCode())
 }
 
 // style is how progress is shown: as asked, else as fits where it goes.

@@ -9,13 +9,16 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/windows-op-readiness/windows-op-readiness/internal/cluster"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/conformance"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/e2e"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/preflight"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/provider/kwok"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/prow"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/result"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/verdict"
 	"github.com/windows-op-readiness/windows-op-readiness/specs"
@@ -23,15 +26,26 @@ import (
 
 // start begins a new run.
 func (o *runOptions) start(ctx context.Context, s *Surroundings) error {
-	prepare := s.untilStop(ctx)
+	job, err := prow.FromEnvironment(s.Getenv)
+	if err != nil {
+		return usageErrorf("%w", err)
+	}
+	prepare, deadline, done := o.limited(s.untilStop(ctx), job)
+	defer done()
 	m := &result.Manifest{
 		Schema:      result.ManifestSchema,
 		RunID:       o.RunID,
 		Shard:       o.Shard,
-		Attempt:     1,
+		Attempt:     o.attempt(s),
 		ToolVersion: toolVersion(),
 		Declared:    result.Declarations{AirGapped: o.AirGapped, Without: o.Without},
 		Started:     time.Now().UTC(),
+	}
+	if m.Source, err = sourceOf(s); err != nil {
+		return err
+	}
+	if m.RunID == "" && job != nil {
+		m.RunID = job.BuildID()
 	}
 	if m.RunID == "" {
 		m.RunID = newRunID(m.Started)
@@ -58,15 +72,11 @@ func (o *runOptions) start(ctx context.Context, s *Surroundings) error {
 		}
 		defer down()
 	}
-	c, err := o.connect(prepare, s, m)
+	c, facts, err := o.connect(prepare, s, m)
 	if err != nil {
 		return interrupted(prepare, err)
 	}
 	binary, err := o.binaryFor(prepare, s, m)
-	if err != nil {
-		return interrupted(prepare, err)
-	}
-	steering, err := o.steering(prepare, c, m)
 	if err != nil {
 		return interrupted(prepare, err)
 	}
@@ -79,13 +89,22 @@ func (o *runOptions) start(ctx context.Context, s *Surroundings) error {
 		return err
 	}
 	m.E2EVersion, m.PlanDigest, m.Settings = binary.Version, p.Digest, o.settings()
-	lock, err := o.clusterLock(s, m, p)
+	held, err := o.clusterLock(s, m, p)
 	if err != nil {
 		return err
 	}
+	steering, err := o.steering(prepare, s, c, m, held)
+	if err != nil {
+		return interrupted(prepare, err)
+	}
+	lock := o.engineLock(held)
 	defer release(s, lock)
 	if err := holdFirst(prepare, lock, p, m); err != nil {
 		return interrupted(prepare, err)
+	}
+	found, err := o.inspect(prepare, s, c, facts, binary, p, m)
+	if err != nil {
+		return err
 	}
 	folder, err := result.Create(o.ReportDir, p, m)
 	if err != nil {
@@ -95,15 +114,53 @@ func (o *runOptions) start(ctx context.Context, s *Surroundings) error {
 		return err
 	}
 	defer folder.Close()
+	if found != nil {
+		if err := folder.WriteJSON(preflight.File, found); err != nil {
+			return err
+		}
+	}
 	if err := o.importConformance(folder, p, tests); err != nil {
 		return err
 	}
-	return o.execute(ctx, s, execution{plan: p, manifest: m, folder: folder, binary: binary, cluster: c, steering: steering, lock: lock})
+	return o.execute(ctx, s, execution{plan: p, manifest: m, folder: folder, binary: binary, cluster: c, steering: steering, lock: lock, deadline: deadline, stopWithin: job.TimeToStop()})
+}
+
+// errTimeLimit ends what comes before the tests.
+var errTimeLimit = errors.New("the time limit is over")
+
+// limited returns a context that ends with ctx, and when the run's time is over,
+// and when that is: as told, and when the timeout of a Prow job comes.
+func (o *runOptions) limited(ctx context.Context, job *prow.Job) (context.Context, time.Time, context.CancelFunc) {
+	deadline := job.Deadline(time.Now())
+	if told := time.Now().Add(o.TimeLimit); o.TimeLimit > 0 && (deadline.IsZero() || told.Before(deadline)) {
+		deadline = told
+	}
+	if deadline.IsZero() {
+		return ctx, deadline, func() {}
+	}
+	ctx, cancel := context.WithDeadlineCause(ctx, deadline, errTimeLimit)
+	return ctx, deadline, cancel
+}
+
+// attempt is which execution of its shard the run is.
+func (o *runOptions) attempt(s *Surroundings) int {
+	if o.Attempt == 0 {
+		// GitHub counts how often a workflow run was run again.
+		if n, err := strconv.Atoi(s.Getenv("GITHUB_RUN_ATTEMPT")); err == nil && n > 0 {
+			return n
+		}
+	}
+	return max(o.Attempt, 1)
 }
 
 // resume goes on with a run that did not come to its end.
 func (o *runOptions) resume(ctx context.Context, s *Surroundings, given func(flag string) bool) error {
-	prepare := s.untilStop(ctx)
+	job, err := prow.FromEnvironment(s.Getenv)
+	if err != nil {
+		return usageErrorf("%w", err)
+	}
+	prepare, deadline, done := o.limited(s.untilStop(ctx), job)
+	defer done()
 	folder, err := result.Reopen(o.Resume)
 	if err != nil {
 		return usageErrorf("--resume: %w", err)
@@ -120,7 +177,7 @@ func (o *runOptions) resume(ctx context.Context, s *Surroundings, given func(fla
 	}
 	m := previous.Manifest
 	o.adopt(m.Settings, given)
-	m.Finished, m.Interrupted = time.Time{}, false
+	m.Finished, m.Interrupted, m.OutOfTime = time.Time{}, false, false
 	if o.Kubeconfig == "" {
 		o.Kubeconfig, o.Context = m.Target.Kubeconfig, m.Target.Context
 	}
@@ -133,32 +190,39 @@ func (o *runOptions) resume(ctx context.Context, s *Surroundings, given func(fla
 		}
 		defer down()
 	}
-	declared, facts := m.Declared, m.Cluster
-	c, err := o.connect(prepare, s, m)
+	declared, before := m.Declared, m.Cluster
+	c, facts, err := o.connect(prepare, s, m)
 	if err != nil {
 		return interrupted(prepare, err)
 	}
-	if m.Cluster.ServerVersion != facts.ServerVersion {
-		return usageErrorf("--resume %s: the run was on Kubernetes %s, and this cluster is %s: name the right --kubeconfig", o.Resume, facts.ServerVersion, m.Cluster.ServerVersion)
+	if m.Cluster.ServerVersion != before.ServerVersion {
+		return usageErrorf("--resume %s: the run was on Kubernetes %s, and this cluster is %s: name the right --kubeconfig", o.Resume, before.ServerVersion, m.Cluster.ServerVersion)
+	}
+	if o.Preflight != preflightOff {
+		// preflight.json stays what it was when the run started.
+		if err := o.tell(s, reportOf(c, facts)); err != nil {
+			return err
+		}
 	}
 	m.Declared, m.Settings = declared, o.settings()
-	steering, err := o.steering(prepare, c, m)
-	if err != nil {
-		return interrupted(prepare, err)
-	}
 	o.KubernetesVersion = m.E2EVersion
 	binary, err := o.binary(prepare, s, m.E2EVersion)
 	if err != nil {
 		return interrupted(prepare, err)
 	}
-	lock, err := o.clusterLock(s, m, previous.Plan)
+	held, err := o.clusterLock(s, m, previous.Plan)
 	if err != nil {
 		return err
 	}
+	steering, err := o.steering(prepare, s, c, m, held)
+	if err != nil {
+		return interrupted(prepare, err)
+	}
+	lock := o.engineLock(held)
 	if err := folder.WriteJSON(result.ManifestFile, m); err != nil {
 		return err
 	}
-	return o.execute(ctx, s, execution{plan: previous.Plan, manifest: m, folder: folder, binary: binary, cluster: c, steering: steering, lock: lock, previous: previous})
+	return o.execute(ctx, s, execution{plan: previous.Plan, manifest: m, folder: folder, binary: binary, cluster: c, steering: steering, lock: lock, previous: previous, deadline: deadline, stopWithin: job.TimeToStop()})
 }
 
 // settings are the flags that a resumed run takes over.
@@ -256,32 +320,37 @@ func checkWritable(dir string) error {
 	return nil
 }
 
-// connect reaches the cluster and reads its facts into the manifest.
-func (o *runOptions) connect(ctx context.Context, s *Surroundings, m *result.Manifest) (*cluster.Cluster, error) {
+// connect reaches the cluster and reads its facts, those that the verdict rests
+// on into the manifest.
+func (o *runOptions) connect(ctx context.Context, s *Surroundings, m *result.Manifest) (*cluster.Cluster, *preflight.Facts, error) {
 	target, err := cluster.Locate(o.Kubeconfig, o.Context, s.Getenv)
 	if err != nil {
-		return nil, usageErrorf("%w", err)
+		return nil, nil, usageErrorf("%w", err)
 	}
 	c, err := cluster.Connect(target)
 	if err != nil {
-		return nil, usageErrorf("%w", err)
+		return nil, nil, usageErrorf("%w", err)
 	}
-	facts, err := c.Facts(ctx)
-	if err != nil {
-		return nil, err
-	}
-	m.Cluster = *facts
-	m.Target.Kubeconfig, m.Target.Context = target.Kubeconfig, target.Context
-	o.Kubeconfig = target.Kubeconfig
 	if o.Kubectl == "" {
 		if path, err := exec.LookPath("kubectl"); err == nil {
 			o.Kubectl, _ = filepath.Abs(path)
 		}
 	} else if _, err := exec.LookPath(o.Kubectl); err != nil {
-		return nil, usageErrorf("--kubectl: %w", err)
+		return nil, nil, usageErrorf("--kubectl: %w", err)
 	}
 	m.Kubectl = o.Kubectl
-	return c, nil
+	found, err := o.gather(ctx, s, c, m)
+	if err != nil {
+		return nil, nil, err
+	}
+	facts, err := found.ForRun()
+	if err != nil {
+		return nil, nil, err
+	}
+	m.Cluster = *facts
+	m.Target.Kubeconfig, m.Target.Context = target.Kubeconfig, target.Context
+	o.Kubeconfig = target.Kubeconfig
+	return c, found, nil
 }
 
 // binaryFor returns the e2e.test for the server's version, and refuses one

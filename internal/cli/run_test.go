@@ -6,6 +6,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -165,6 +166,7 @@ func TestRunUsage(t *testing.T) {
 		"--provider locall":             {`unknown provider "locall": did you mean local?`, "skeleton"},
 		"--without gmssa":               {`unknown capability "gmssa": did you mean gmsa?`},
 		"--shards 2 --shard 3":          {"there is no shard 3 of 2"},
+		"--lock=false --wait":           {"--wait", "--lock=false"},
 		"--shards 0":                    {"--shards"},
 		"--procs 0":                     {"--procs"},
 		"--retries -1":                  {"--retries"},
@@ -215,7 +217,7 @@ func TestBareCommand(t *testing.T) {
 	}
 	s.want("no flags", s.main(), verdict.ExitReady, "Available Commands")
 	s.want("help", s.main("--help"), verdict.ExitReady, "Available Commands", "--category")
-	s.want("an unknown command", s.main("rnu"), verdict.ExitUsage, `unknown command "rnu"; did you mean run?`, "cluster, completion")
+	s.want("an unknown command", s.main("rnu"), verdict.ExitUsage, `unknown command "rnu"; did you mean run?`, "cluster, comment, completion")
 	s.want("an unknown flag", s.main("--catgory", "x"), verdict.ExitUsage, "unknown flag: --catgory")
 	s.want("a command and a typo below it", s.main("specs", "lst"), verdict.ExitUsage, "lst")
 	s.want("an unknown category", s.main("--category", "Core"), verdict.ExitUsage, "Core.Network")
@@ -249,7 +251,7 @@ func TestInterruptOnceStopsGracefully(t *testing.T) {
 	if files, _ := filepath.Glob(filepath.Join(s.dir, "junit_*.xml")); len(files) != 1 {
 		t.Errorf("JUnit files %q", files)
 	}
-	if len(s.selectors) == 0 || !strings.Contains(s.selectors[0], run.Batches[0].SuiteRunID) {
+	if !slices.ContainsFunc(s.selectors, func(selector string) bool { return strings.Contains(selector, run.Batches[0].SuiteRunID) }) {
 		t.Errorf("namespaces asked for: %q, want those of %s", s.selectors, run.Batches[0].SuiteRunID)
 	}
 	s.want("the run that goes on", s.main("run", "--resume", s.dir), verdict.ExitReady)
@@ -299,4 +301,9 @@ func TestProgressInGitHubActions(t *testing.T) {
 	if strings.Count(text, "::group::") != 2 || strings.Count(text, "::endgroup::") != 2 || !strings.Contains(text, "FAILED") {
 		t.Errorf("progress:\n%s", text)
 	}
+}
+
+func TestReportRefusesTwoSetsOfCases(t *testing.T) {
+	s := newScene(t, e2etest.Script{})
+	s.want("both flags", s.main("report", "--specs", "recorded", "--spec-dir", s.specs, s.dir), verdict.ExitUsage, "--specs and --spec-dir")
 }

@@ -11,9 +11,11 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -30,11 +32,16 @@ import (
 	"github.com/windows-op-readiness/windows-op-readiness/internal/verdict"
 )
 
-// TestMain lets this test binary play op-readiness where one is to be killed.
+// TestMain lets this test binary play op-readiness where one is to be killed, and
+// an API server with other flags.
 func TestMain(m *testing.M) {
-	if os.Getenv("OP_READINESS_TEST_MAIN") != "" {
+	playAPIServer()
+	// A rehearsal calls this program by its name.
+	if os.Getenv("OP_READINESS_TEST_MAIN") != "" || filepath.Base(os.Args[0]) == "op-readiness" {
+		signals := make(chan os.Signal, 2)
+		signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 		os.Exit(cli.Main(context.Background(), os.Args[1:], cli.Surroundings{
-			Environ: os.Environ(), Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
+			Environ: os.Environ(), Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Signals: signals,
 		}))
 	}
 	os.Exit(m.Run())
@@ -78,13 +85,16 @@ func need(t *testing.T) *binaries.Store {
 }
 
 // up makes a simulated cluster that goes with the test.
-func up(t *testing.T) (*kwok.Provider, *provider.Cluster) {
+func up(t *testing.T, change ...func(*kwok.Provider)) (*kwok.Provider, *provider.Cluster) {
 	t.Helper()
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
 	p := &kwok.Provider{Binaries: need(t), Dir: dir}
+	for _, c := range change {
+		c(p)
+	}
 	o := kwok.DefaultOptions()
 	o.Name = "pipeline"
 	t.Cleanup(func() {

@@ -1,0 +1,177 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/windows-op-readiness/windows-op-readiness/internal/config"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/report"
+)
+
+func newConfigCommand(s *Surroundings) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "config",
+		Short: "Write, check and describe op-readiness.yaml, from which CI is generated",
+		Long: `Write, check and describe op-readiness.yaml: the one file from which
+'op-readiness generate' makes Prow jobs, TestGrid dashboards and GitHub workflows.`,
+		Example: `  op-readiness config init
+  op-readiness config validate`,
+		Args: usageArgs(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(newConfigInitCommand(s), newConfigSchemaCommand(s), newConfigValidateCommand(s))
+	return cmd
+}
+
+func newConfigInitCommand(s *Surroundings) *cobra.Command {
+	var force bool
+	cmd := &cobra.Command{
+		Use:   "init [FILE]",
+		Short: "Write a commented op-readiness.yaml to start from",
+		Long: `Write a commented op-readiness.yaml to start from. It asks nothing: the
+repository is the GitHub remote of the folder, where it has one.
+
+A file that is there stays, unless --force is given.`,
+		Example: `  op-readiness config init
+  op-readiness config init ci/op-readiness.yaml`,
+		Args: usageArgs(cobra.MaximumNArgs(1)),
+		RunE: func(_ *cobra.Command, args []string) error {
+			path := configPath(args)
+			flags := os.O_WRONLY | os.O_CREATE | os.O_EXCL
+			if force {
+				flags = os.O_WRONLY | os.O_CREATE | os.O_TRUNC
+			}
+			if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+				return usageErrorf("writing the configuration: %w", err)
+			}
+			f, err := os.OpenFile(path, flags, 0o644)
+			if errors.Is(err, fs.ErrExist) {
+				return usageErrorf("%s is there already, and stays: give another name, or --force to write over it", path)
+			}
+			if err != nil {
+				return usageErrorf("writing the configuration: %w", err)
+			}
+			_, err = f.Write(config.Starter(filepath.Dir(path)))
+			if err := errors.Join(err, f.Close()); err != nil {
+				return fmt.Errorf("writing the configuration: %w", err)
+			}
+			fmt.Fprintf(s.Stderr, "Wrote %s. Fill it in, then: op-readiness config validate %s\n", path, path)
+			return nil
+		},
+	}
+	cmd.Flags().BoolVar(&force, "force", false, "write over a file that is there")
+	return cmd
+}
+
+func configPath(args []string) string {
+	if len(args) > 0 {
+		return args[0]
+	}
+	return config.DefaultPath
+}
+
+func newConfigSchemaCommand(s *Surroundings) *cobra.Command {
+	var output string
+	cmd := &cobra.Command{
+		Use:   "schema",
+		Short: "Print the JSON Schema of op-readiness.yaml",
+		Long: `Print the JSON Schema (draft 2020-12) of op-readiness.yaml, with a description
+of every field, or the same as a Markdown page. Editors that know schemas complete
+and check the file with it.`,
+		Example: `  op-readiness config schema > op-readiness.schema.json
+  op-readiness config schema -o markdown`,
+		Args: usageArgs(cobra.NoArgs),
+		RunE: func(*cobra.Command, []string) error {
+			data := config.Schema()
+			switch report.Format(output) {
+			case report.FormatJSON:
+			case report.FormatMarkdown:
+				data = config.Reference()
+			default:
+				return usageErrorf("--output %q is unknown: use json or markdown", output)
+			}
+			_, err := s.Stdout.Write(data)
+			return err
+		},
+	}
+	cmd.Flags().StringVarP(&output, "output", "o", string(report.FormatJSON), "output format: json or markdown")
+	return cmd
+}
+
+func newConfigValidateCommand(s *Surroundings) *cobra.Command {
+	var output string
+	cmd := &cobra.Command{
+		Use:   "validate [FILE]",
+		Short: "Check op-readiness.yaml, and list the jobs that follow from it",
+		Long: `Check op-readiness.yaml, and list the jobs that follow from it, with the cell of
+the matrix that each tests and when it runs.
+
+Everything that is wrong is printed at once, with file and line. Exit code 2
+means that there is something.`,
+		Example: `  op-readiness config validate
+  op-readiness config validate ci/op-readiness.yaml -o json`,
+		Args: usageArgs(cobra.MaximumNArgs(1)),
+		RunE: func(_ *cobra.Command, args []string) error {
+			if err := validateOutput(output); err != nil {
+				return usageErrorf("%w", err)
+			}
+			c, err := loadConfig(s, configPath(args))
+			if err != nil {
+				return err
+			}
+			jobs := c.Jobs()
+			fmt.Fprintf(s.Stderr, "%s is as it should be: %s, %s\n", c.Path(), count(len(c.Cells()), "cell"), count(len(jobs), "job"))
+			return jobsTable(jobs).Write(s.Stdout, report.Format(output))
+		},
+	}
+	addOutputFlag(cmd, &output)
+	return cmd
+}
+
+// loadConfig reads op-readiness.yaml and narrates its warnings. What is wrong
+// with the file is a usage error, with all of it.
+func loadConfig(s *Surroundings, path string) (*config.Config, error) {
+	c, err := config.Load(path)
+	var problems config.Problems
+	switch {
+	case errors.As(err, &problems):
+		return nil, usageErrorf("%s in %s:\n%w", count(len(problems), "problem"), path, problems)
+	case err != nil:
+		return nil, usageErrorf("%w", err)
+	}
+	for _, w := range c.Warnings() {
+		fmt.Fprintf(s.Stderr, "warning: %s: %s\n", path, w)
+	}
+	return c, nil
+}
+
+func jobsTable(jobs []config.Job) *report.Table {
+	t := &report.Table{
+		Header: []string{"Kind", "Job", "Cell", "Categories", "Runs", "Where"},
+		Value:  slices.Concat([]config.Job{}, jobs),
+	}
+	for _, j := range jobs {
+		categories := "all selected"
+		if j.Category != "" {
+			categories = string(j.Category)
+		}
+		if j.Kind == config.Postsubmit {
+			categories = ""
+		}
+		t.Rows = append(t.Rows, []string{string(j.Kind), j.Name, j.Cell.Title, categories, j.When(), j.Where()})
+	}
+	return t
+}
+
+func count(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}

@@ -1,0 +1,224 @@
+package cli
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/rogpeppe/go-internal/diff"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/windows-op-readiness/windows-op-readiness/internal/config"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/verdict"
+	"github.com/windows-op-readiness/windows-op-readiness/testgrid"
+)
+
+func newGenerateCommand(s *Surroundings) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "generate",
+		Short: "Make Prow jobs, TestGrid dashboards and workflows from op-readiness.yaml",
+		Example: `  op-readiness generate prow
+  op-readiness generate testgrid --verify`,
+		Args: usageArgs(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(newGenerateProwCommand(s), newGenerateTestGridCommand(s))
+	return cmd
+}
+
+// generateOptions are the flags of all generators.
+type generateOptions struct {
+	Config string
+	Verify bool
+	Diff   bool
+}
+
+func (o *generateOptions) addFlags(flags *pflag.FlagSet) {
+	flags.StringVar(&o.Config, "config", config.DefaultPath, "the configuration to generate from")
+	flags.BoolVar(&o.Verify, "verify", false, "write nothing; print the differences and fail if there are any")
+	flags.BoolVar(&o.Diff, "diff", false, "write nothing; print the differences")
+}
+
+// Validate reports every flag that is wrong.
+func (o *generateOptions) Validate() error {
+	if o.Verify && o.Diff {
+		return errors.New("--verify and --diff: give one; --verify prints the differences, too")
+	}
+	return nil
+}
+
+// generated is a file as a generator makes it; without data there is to be none.
+type generated struct {
+	path string
+	data []byte
+}
+
+// generatedMark is in the first lines of every file that a generator may
+// write over.
+var generatedMark = []byte("DO NOT EDIT")
+
+// change is a generated file that is not what is there.
+type change struct {
+	generated
+	old []byte
+}
+
+// emit writes the files, or, with --verify and --diff, says in what those that
+// are there differ. command is how to make them anew. Where one may not be
+// written over, none is.
+func (o *generateOptions) emit(s *Surroundings, command string, files []generated) error {
+	changes, err := changesOf(files)
+	if err != nil {
+		return err
+	}
+	there := 0
+	for _, f := range files {
+		if f.data != nil {
+			there++
+		}
+	}
+	for _, c := range changes {
+		switch {
+		case o.Verify || o.Diff:
+			if _, err := s.Stdout.Write(diff.Diff(c.path, c.old, c.path+" (generated)", c.data)); err != nil {
+				return err
+			}
+		case c.data == nil:
+			if err := os.Remove(c.path); err != nil {
+				return fmt.Errorf("removing the generated file: %w", err)
+			}
+			fmt.Fprintf(s.Stderr, "Removed %s, of which nothing is left\n", c.path)
+		default:
+			if err := replaceFile(c.path, c.data); err != nil {
+				return fmt.Errorf("writing the generated file: %w", err)
+			}
+			fmt.Fprintf(s.Stderr, "Wrote %s\n", c.path)
+		}
+	}
+	switch {
+	case len(changes) > 0 && o.Verify:
+		fmt.Fprintf(s.Stderr, "%d of %d generated files are out of date: run '%s' and commit\n", len(changes), max(there, len(changes)), command)
+		return exitWith(verdict.ExitUsage)
+	case len(changes) == 0:
+		fmt.Fprintf(s.Stderr, "%s up to date\n", areFiles(files, there))
+	}
+	return nil
+}
+
+// changesOf returns the files that are not as they are to be. One that is not
+// generated is an error.
+func changesOf(files []generated) ([]change, error) {
+	var changes []change
+	for _, f := range files {
+		old, err := os.ReadFile(f.path)
+		missing := errors.Is(err, fs.ErrNotExist)
+		switch head, _, _ := bytes.Cut(old, []byte("\n\n")); {
+		case err != nil && !missing:
+			return nil, usageErrorf("reading the generated file: %w", err)
+		case missing && f.data == nil, !missing && f.data != nil && bytes.Equal(old, f.data):
+			continue
+		case len(old) > 0 && !bytes.Contains(head, generatedMark):
+			return nil, usageErrorf("%s is not a generated file (its head does not say %s), and stays: move it away, or write elsewhere", f.path, generatedMark)
+		}
+		changes = append(changes, change{f, old})
+	}
+	return changes, nil
+}
+
+func areFiles(files []generated, there int) string {
+	if len(files) == 1 {
+		return files[0].path + " is"
+	}
+	return fmt.Sprintf("%d generated files are", there)
+}
+
+// replaceFile writes a file so that whoever reads it meanwhile, and whoever
+// comes after this process was killed, sees the old one or the new one.
+func replaceFile(path string, data []byte) error {
+	dir := filepath.Dir(path)
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(dir, "."+filepath.Base(path)+"-*")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(f.Name())
+	_, err = f.Write(data)
+	if err := errors.Join(err, f.Chmod(0o644), f.Close()); err != nil {
+		return err
+	}
+	return os.Rename(f.Name(), path)
+}
+
+type generateTestGridOptions struct {
+	generateOptions
+	File string
+}
+
+func newGenerateTestGridCommand(s *Surroundings) *cobra.Command {
+	var o generateTestGridOptions
+	cmd := &cobra.Command{
+		Use:   "testgrid",
+		Short: "Make TestGrid's configuration: test groups, dashboards and their tabs",
+		Long: `Make TestGrid's configuration from op-readiness.yaml: a test group a job, one
+tab a cell of the matrix, one view a category across all cells, and the dashboard
+group around them. The result is validated by TestGrid's own code, and by the
+stricter rules of testgrid.k8s.io and kubernetes/test-infra.
+
+The file is written beside op-readiness.yaml, into ` + testgrid.ConfigPath + `.`,
+		Example: `  op-readiness generate testgrid
+  op-readiness generate testgrid --verify
+  op-readiness generate testgrid --file - | less`,
+		Args: usageArgs(cobra.NoArgs),
+		RunE: func(*cobra.Command, []string) error {
+			if err := o.Validate(); err != nil {
+				return usageErrorf("%w", err)
+			}
+			return o.run(s)
+		},
+	}
+	o.addFlags(cmd.Flags())
+	cmd.Flags().StringVar(&o.File, "file", "", "file to write; - is standard output (default "+testgrid.ConfigPath+" beside the configuration)")
+	return cmd
+}
+
+// Validate reports every flag that is wrong.
+func (o *generateTestGridOptions) Validate() error {
+	if o.File == "-" && (o.Verify || o.Diff) {
+		return errors.New("--file -: standard output is no file to compare with; name one, or leave --verify and --diff away")
+	}
+	return o.generateOptions.Validate()
+}
+
+func (o *generateTestGridOptions) run(s *Surroundings) error {
+	c, err := loadConfig(s, o.Config)
+	if err != nil {
+		return err
+	}
+	data, err := testgrid.Render(c)
+	if err != nil {
+		return usageErrorf("%w", err)
+	}
+	file := o.File
+	switch file {
+	case "-":
+		_, err := s.Stdout.Write(data)
+		return err
+	case "":
+		file = filepath.Join(filepath.Dir(o.Config), filepath.FromSlash(testgrid.ConfigPath))
+	}
+	command := []string{"op-readiness generate testgrid"}
+	if o.Config != config.DefaultPath {
+		command = append(command, "--config", o.Config)
+	}
+	if o.File != "" {
+		command = append(command, "--file", o.File)
+	}
+	return o.emit(s, strings.Join(command, " "), []generated{{file, data}})
+}

@@ -1,0 +1,170 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/windows-op-readiness/windows-op-readiness/internal/config"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/report"
+	"github.com/windows-op-readiness/windows-op-readiness/jobs"
+)
+
+type generateProwOptions struct {
+	generateOptions
+	Dir    string
+	Cost   bool
+	Output string
+}
+
+func newGenerateProwCommand(s *Surroundings) *cobra.Command {
+	var o generateProwOptions
+	cmd := &cobra.Command{
+		Use:   "prow",
+		Short: "Make Prow jobs: presubmits, a periodic a cell, the image's postsubmit",
+		Long: `Make Prow's jobs from op-readiness.yaml: a presubmit of the whole plan and one a
+category, a periodic job a cell of the matrix, spread over the day, and the
+postsubmit that builds the image. They are Prow's own types, taken by its strict
+loader.
+
+One file for each kind is written into the folder jobs beside op-readiness.yaml.
+What an earlier configuration left there, and this one does not make, is removed.
+
+What the jobs are expected to cost is printed; above
+prow.budgetMachineHoursPerWeek nothing is written. --cost shows each job's.`,
+		Example: `  op-readiness generate prow
+  op-readiness generate prow --verify
+  op-readiness generate prow --cost
+  op-readiness generate prow --dir - | less`,
+		Args: usageArgs(cobra.NoArgs),
+		RunE: func(*cobra.Command, []string) error {
+			if err := o.Validate(); err != nil {
+				return usageErrorf("%w", err)
+			}
+			return o.run(s)
+		},
+	}
+	o.addFlags(cmd.Flags())
+	cmd.Flags().StringVar(&o.Dir, "dir", "", "folder to write to; - is standard output (default "+jobs.Folder+" beside the configuration)")
+	cmd.Flags().BoolVar(&o.Cost, "cost", false, "write nothing; print what each job is expected to cost")
+	cmd.Flags().StringVarP(&o.Output, "output", "o", string(report.FormatTable), "format of --cost: table, json, markdown or csv")
+	return cmd
+}
+
+// Validate reports every flag that is wrong.
+func (o *generateProwOptions) Validate() error {
+	switch {
+	case o.Dir == "-" && (o.Verify || o.Diff):
+		return errors.New("--dir -: standard output is no folder to compare with; name one, or leave --verify and --diff away")
+	case o.Cost && (o.Verify || o.Diff || o.Dir != ""):
+		return errors.New("--cost writes nothing: leave --verify, --diff and --dir away")
+	}
+	return errors.Join(o.generateOptions.Validate(), validateOutput(o.Output))
+}
+
+func (o *generateProwOptions) run(s *Surroundings) error {
+	c, err := loadConfig(s, o.Config)
+	if err != nil {
+		return err
+	}
+	files, err := jobs.Render(c)
+	if err != nil {
+		return configError(o.Config, err)
+	}
+	cost, err := jobs.CostOf(c)
+	if err != nil {
+		return err
+	}
+	tooMuch := cost.Check(c)
+	if o.Cost {
+		if err := costTable(cost).Write(s.Stdout, report.Format(o.Output)); err != nil {
+			return err
+		}
+	}
+	if tooMuch != nil {
+		return configError(o.Config, tooMuch)
+	}
+	fmt.Fprintf(s.Stderr, "%s, %s a week by themselves, %s%s\n", count(len(cost.Jobs), "Prow job"), count(int(cost.RunsPerWeek+0.5), "run"),
+		count(int(cost.MachineHoursPerWeek+0.5), "machine-hour"), ofBudget(cost))
+	if o.Cost {
+		return nil
+	}
+	dir := o.Dir
+	switch dir {
+	case "-":
+		for i, f := range withData(files) {
+			if i > 0 {
+				fmt.Fprintln(s.Stdout, "---")
+			}
+			if _, err := s.Stdout.Write(f.Data); err != nil {
+				return err
+			}
+		}
+		return nil
+	case "":
+		dir = filepath.Join(filepath.Dir(o.Config), jobs.Folder)
+	}
+	var all []generated
+	for _, f := range files {
+		all = append(all, generated{filepath.Join(dir, f.Name), f.Data})
+	}
+	command := []string{"op-readiness generate prow"}
+	if o.Config != config.DefaultPath {
+		command = append(command, "--config", o.Config)
+	}
+	if o.Dir != "" {
+		command = append(command, "--dir", o.Dir)
+	}
+	return o.emit(s, strings.Join(command, " "), all)
+}
+
+func withData(files []jobs.File) []jobs.File {
+	var some []jobs.File
+	for _, f := range files {
+		if f.Data != nil {
+			some = append(some, f)
+		}
+	}
+	return some
+}
+
+// configError is the usage error of a configuration in which only a generator
+// found something wrong.
+func configError(path string, err error) error {
+	var problems config.Problems
+	var problem config.Problem
+	switch {
+	case errors.As(err, &problems):
+		return usageErrorf("%s in %s:\n%w", count(len(problems), "problem"), path, problems)
+	case errors.As(err, &problem):
+		return usageErrorf("1 problem in %s:\n%w", path, problem)
+	}
+	return err
+}
+
+func ofBudget(cost *jobs.Cost) string {
+	if cost.Budget == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" of %d", cost.Budget)
+}
+
+func costTable(cost *jobs.Cost) *report.Table {
+	t := &report.Table{
+		Header: []string{"Job", "Runs", "Runs/week", "Run", "Machines", "Machine-hours/week"},
+		Value:  cost,
+	}
+	for _, j := range cost.Jobs {
+		weekly, hours := "on demand", ""
+		if j.RunsPerWeek > 0 {
+			weekly, hours = fmt.Sprintf("%.1f", j.RunsPerWeek), fmt.Sprintf("%.1f", j.MachineHoursPerWeek)
+		}
+		t.Rows = append(t.Rows, []string{j.Job.Name, j.Job.When(), weekly, config.Duration(j.Run.Round(time.Minute)).String(), fmt.Sprint(j.Machines), hours})
+	}
+	t.Rows = append(t.Rows, []string{"all", "", fmt.Sprintf("%.1f", cost.RunsPerWeek), "", "", fmt.Sprintf("%.1f", cost.MachineHoursPerWeek)})
+	return t
+}

@@ -1,0 +1,434 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	prowapi "sigs.k8s.io/prow/pkg/apis/prowjobs/v1"
+	"sigs.k8s.io/yaml"
+
+	"github.com/windows-op-readiness/windows-op-readiness/internal/bucket"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/provider/kwok"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/prow/rehearse"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/result"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/verdict"
+)
+
+func newProwCommand(s *Surroundings) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "prow",
+		Short:   "Rehearse a Prow job",
+		Long:    `Rehearse a Prow job on this machine, before it merges.`,
+		Example: "  op-readiness prow rehearse pull-windows-op-readiness --cluster kwok",
+		Args:    usageArgs(cobra.NoArgs),
+		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(newRehearseCommand(s), newUtilityCommand())
+	return cmd
+}
+
+// utilityCommand are the words by which this program is called to play one of
+// Prow's utilities.
+var utilityCommand = []string{"prow", "utility"}
+
+// isUtility reports whether the arguments call a utility of Prow, which handles
+// signals itself.
+func isUtility(args []string) bool {
+	return len(args) > len(utilityCommand) && slices.Equal(args[:len(utilityCommand)], utilityCommand)
+}
+
+func newUtilityCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:         "utility NAME",
+		Short:       "Play initupload, entrypoint or sidecar, for a rehearsal",
+		Hidden:      true,
+		Args:        usageArgs(cobra.ExactArgs(1)),
+		Annotations: map[string]string{stopsGracefully: "true"},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			code, err := rehearse.Utility(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			return exitWith(code)
+		},
+	}
+}
+
+type rehearseOptions struct {
+	JobConfig  string
+	ProwConfig string
+	ProwJob    string
+	Repository string
+	Refs       rehearse.Refs
+	Kubeconfig string
+	Cluster    string
+	Bucket     string
+	Endpoint   string
+	Dir        string
+	Command    string
+	Volumes    map[string]string
+	Env        map[string]string
+	Utilities  string
+	Keep       bool
+	DryRun     bool
+	storeOptions
+}
+
+func newRehearseCommand(s *Surroundings) *cobra.Command {
+	var o rehearseOptions
+	cmd := &cobra.Command{
+		Use:   "rehearse JOB",
+		Short: "Run a Prow job on this machine as Prow would",
+		Long: `Run a Prow job on this machine as Prow would: the job is read by Prow's own
+loader; the ProwJob, its pod, $JOB_SPEC and the other variables are made by
+Prow's own code; and Prow's own initupload, entrypoint and sidecar run around the
+job's command. They upload to a folder, in the layout of the bucket, or to a
+bucket or an emulator of one. The job's timeout and grace period hold. Ctrl-c
+aborts the job as Prow does.
+
+No container runs: volumes are folders, and paths of the pod are translated. So
+op-readiness in the job's command is this program, whatever the image; another
+command needs --command. Nothing is cloned: --dir stands for the working copy.
+The job never sees a cluster but the one of --kubeconfig or --cluster.
+
+What a presubmit tests is taken from the working copy, or named as Prow names it
+in $PULL_REFS, with --refs main:SHA,12:SHA.
+
+Exit codes: that of the job's command where it is one of op-readiness; 3 when
+its timeout ended it; 130 when it was aborted; 2 for a job that cannot be
+rehearsed.`,
+		Example: `  # On a simulated cluster, which is made and removed
+  op-readiness prow rehearse pull-windows-op-readiness --cluster kwok
+
+  # On your cluster, as for pull request 12; the grid of all rehearsals so far
+  op-readiness prow rehearse pull-windows-op-readiness-core-network --kubeconfig ~/.kube/config --pull 12
+  op-readiness testgrid preview rehearsal
+
+  # What would run
+  op-readiness prow rehearse ci-windows-op-readiness --kubeconfig ~/.kube/config --dry-run
+
+  # A job of another image: what to run in its place, and a folder for a volume
+  op-readiness prow rehearse ci-capz --command 'op-readiness run' --kubeconfig kc --volume azure=creds`,
+		Args:        usageArgs(cobra.MaximumNArgs(1)),
+		Annotations: map[string]string{stopsGracefully: "true"},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return o.run(cmd.Context(), s, args)
+		},
+	}
+	o.addFlags(cmd)
+	f := cmd.Flags()
+	f.StringVar(&o.JobConfig, "job-config", "jobs", "file or folder of jobs")
+	f.StringVar(&o.ProwConfig, "config", "", "Prow's own configuration, with presets and defaults (default one with Prow's usual decoration)")
+	f.StringVar(&o.ProwJob, "prowjob", "", "file with a ProwJob to run again, in place of JOB")
+	f.StringVar(&o.Repository, "repo", "", "repository of the job as ORG/REPO, where several have it")
+	f.StringVar(&o.Refs.Text, "refs", "", "what is tested, as Prow's $PULL_REFS says it: main:SHA,12:SHA")
+	f.IntVar(&o.Refs.Pull, "pull", 0, "number of the pull request, for a presubmit (default 1)")
+	f.StringVar(&o.Refs.BaseRef, "base-ref", "", "branch that the pull request is for, or that is tested (default the job's, or main)")
+	f.StringVar(&o.Refs.BaseSHA, "base-sha", "", "commit of that branch (default where the working copy left it)")
+	f.StringVar(&o.Refs.PullSHA, "pull-sha", "", "commit of the pull request (default that of the working copy)")
+	f.StringVar(&o.Kubeconfig, "kubeconfig", "", "kubeconfig of the cluster that the job tests")
+	f.StringVar(&o.Cluster, "cluster", "", "make this cluster for the rehearsal, and remove it: kwok")
+	f.StringVar(&o.Bucket, "bucket", "rehearsal", "where to upload: a folder, gs://NAME or s3://NAME")
+	f.StringVar(&o.Endpoint, "endpoint", "", "URL of a GCS emulator (default $STORAGE_EMULATOR_HOST)")
+	f.StringVar(&o.Dir, "dir", ".", "working copy that the job starts in")
+	f.StringVar(&o.Command, "command", "", "command to run in place of the job's; with shell syntax a shell runs it, and gets Prow's signals in its place unless you say exec")
+	f.StringToStringVar(&o.Volumes, "volume", nil, "folder that stands for a volume, as NAME=DIR; without DIR an empty one; may be repeated")
+	f.StringToStringVar(&o.Env, "env", nil, "variable of the job, as NAME=VALUE; may be repeated")
+	f.StringVar(&o.Utilities, "utilities", "", "folder with Prow's initupload, entrypoint and sidecar to run (default those in this program)")
+	f.BoolVar(&o.Keep, "keep", false, "keep the volumes of the pod, and say where they are")
+	f.BoolVar(&o.DryRun, "dry-run", false, "say what would run and where it would upload, and do nothing")
+	return cmd
+}
+
+func (o *rehearseOptions) validate(args []string) error {
+	switch {
+	case runtime.GOOS == "windows":
+		return usageErrorf("rehearse: Prow's utilities need a system with SIGTERM: use Linux or macOS")
+	case len(args) == 0 && o.ProwJob == "":
+		return usageErrorf("rehearse: name the job, or a file with a ProwJob with --prowjob")
+	case len(args) > 0 && o.ProwJob != "":
+		return usageErrorf("--prowjob names a job that was made already: leave %s out", args[0])
+	case o.ProwJob != "" && o.Refs != (rehearse.Refs{}):
+		return usageErrorf("--prowjob says what is tested: leave --refs, --pull and the like out")
+	case o.Refs.Text != "" && o.Refs != (rehearse.Refs{Text: o.Refs.Text}):
+		return usageErrorf("--refs says all that is tested: leave --pull, --base-ref, --base-sha and --pull-sha out")
+	case o.Refs.Pull < 0:
+		return usageErrorf("--pull: a pull request has a number from 1, not %d", o.Refs.Pull)
+	case o.Cluster != "" && o.Cluster != kwok.ProviderName:
+		return usageErrorf("--cluster: unknown provider %q: choose of %s", o.Cluster, kwok.ProviderName)
+	case o.Cluster != "" && o.Kubeconfig != "":
+		return usageErrorf("--cluster makes a cluster, and --kubeconfig names one: leave one of them out")
+	}
+	for flag, file := range map[string]string{"kubeconfig": o.Kubeconfig, "dir": o.Dir, "config": o.ProwConfig, "utilities": o.Utilities, "prowjob": o.ProwJob} {
+		if _, err := os.Stat(file); file != "" && err != nil {
+			return usageErrorf("--%s: %w", flag, err)
+		}
+	}
+	for name, dir := range o.Volumes {
+		if dir == "" {
+			continue
+		}
+		if info, err := os.Stat(dir); err != nil {
+			return usageErrorf("--volume %s: %w", name, err)
+		} else if !info.IsDir() {
+			return usageErrorf("--volume %s: %s is a file: name a folder that has it", name, dir)
+		}
+		o.Volumes[name] = absolute(dir)
+	}
+	o.Kubeconfig, o.Dir, o.Utilities = absolute(o.Kubeconfig), absolute(o.Dir), absolute(o.Utilities)
+	return o.completeBucket()
+}
+
+// completeBucket makes a URL of a folder.
+func (o *rehearseOptions) completeBucket() error {
+	if !strings.Contains(o.Bucket, "://") {
+		var err error
+		if o.Bucket, err = bucket.FileURL(o.Bucket); err != nil {
+			return usageErrorf("--bucket: %w", err)
+		}
+	}
+	at, err := bucket.ParseURL(o.Bucket)
+	if err != nil {
+		return usageErrorf("--bucket: %w", err)
+	}
+	o.Bucket = strings.TrimSuffix(o.Bucket, "/")
+	if at.Scheme == bucket.File && o.Bucket != bucket.File+"://"+filepath.ToSlash(at.Dir) {
+		// Prow takes the path of such a URL as it stands.
+		return usageErrorf("--bucket: Prow cannot write to the folder %s, because of a character in its path: name another", at.Dir)
+	}
+	return nil
+}
+
+// prowJob makes or reads the ProwJob.
+func (o *rehearseOptions) prowJob(ctx context.Context, args []string) (*prowapi.ProwJob, error) {
+	if o.ProwJob != "" {
+		data, err := os.ReadFile(o.ProwJob)
+		if err != nil {
+			return nil, usageErrorf("--prowjob: %w", err)
+		}
+		pj := new(prowapi.ProwJob)
+		if err := yaml.Unmarshal(data, pj); err != nil {
+			return nil, usageErrorf("--prowjob %s: %w", o.ProwJob, err)
+		}
+		if pj.Spec.Job == "" {
+			return nil, usageErrorf("--prowjob %s: it has no spec.job: give it what 'kubectl get prowjob NAME -o yaml' prints", o.ProwJob)
+		}
+		return pj, nil
+	}
+	c, err := rehearse.Load(o.ProwConfig, o.JobConfig)
+	if err != nil {
+		return nil, usageErrorf("--job-config: %w", err)
+	}
+	branch := o.Refs.BaseRef
+	if o.Refs.Text != "" {
+		branch = strings.FieldsFunc(o.Refs.Text+":", func(r rune) bool { return r == ':' || r == ',' })[0]
+	}
+	job, err := c.Find(args[0], o.Repository, branch)
+	if err != nil {
+		return nil, usageErrorf("%w", err)
+	}
+	pj, err := job.ProwJob(ctx, o.Refs, o.Dir)
+	if errors.Is(err, rehearse.ErrRefs) {
+		err = usageErrorf("%w", err)
+	}
+	return pj, err
+}
+
+func (o *rehearseOptions) run(ctx context.Context, s *Surroundings, args []string) error {
+	if err := o.validate(args); err != nil {
+		return err
+	}
+	pj, err := o.prowJob(ctx, args)
+	if err != nil {
+		return err
+	}
+	if o.Kubeconfig == "" && o.Cluster == "" && !o.makesCluster(pj) {
+		return usageErrorf("%s tests a cluster: name it with --kubeconfig, or make one with --cluster %s", pj.Spec.Job, kwok.ProviderName)
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return fmt.Errorf("finding this program: %w", err)
+	}
+	work, err := os.MkdirTemp("", "op-readiness-rehearsal-*")
+	if err == nil {
+		work, err = filepath.EvalSymlinks(work)
+	}
+	if err != nil {
+		return fmt.Errorf("making a folder for the pod: %w", err)
+	}
+	defer func() {
+		if !o.Keep {
+			os.RemoveAll(work)
+		}
+	}()
+	options := rehearse.Options{
+		Work: work, Self: self, Utilities: o.Utilities, Bucket: o.Bucket, Dir: o.Dir,
+		Kubeconfig: o.Kubeconfig, Command: o.Command, Volumes: o.Volumes, Env: o.Env, Host: slices.Clone(s.Environ),
+	}
+	if o.Endpoint != "" {
+		options.Host = append(options.Host, "STORAGE_EMULATOR_HOST="+strings.TrimPrefix(o.Endpoint, "http://"))
+	}
+	if o.Cluster != "" {
+		// It is made when it is clear that the job can be rehearsed.
+		options.Kubeconfig = filepath.Join(work, "kubeconfig")
+	}
+	plan, err := rehearse.Make(pj, options)
+	var refused *rehearse.RefusedError
+	if errors.As(err, &refused) || errors.Is(err, rehearse.ErrNotDecorated) {
+		return usageErrorf("%w", err)
+	}
+	if err != nil {
+		return err
+	}
+	o.announce(s, plan)
+	if o.DryRun {
+		return o.show(s.Stdout, plan)
+	}
+	if at, _ := bucket.ParseURL(o.Bucket); at.Scheme == bucket.File {
+		if err := os.MkdirAll(at.Dir, 0o755); err != nil {
+			return usageErrorf("--bucket: %w", err)
+		}
+	}
+	if o.Cluster != "" {
+		down, err := o.makeCluster(s.untilStop(ctx), s, options.Kubeconfig)
+		if err != nil {
+			return interrupted(s.untilStop(ctx), err)
+		}
+		defer down()
+	}
+	said, err := os.Create(filepath.Join(work, "utilities.log"))
+	if err != nil {
+		return fmt.Errorf("making the log of Prow's utilities: %w", err)
+	}
+	defer said.Close()
+	outcome, err := plan.Run(ctx, s.stop, s.Stderr, said)
+	if err != nil {
+		if data, readErr := os.ReadFile(said.Name()); readErr == nil {
+			fmt.Fprintf(s.Stderr, "%s", data[max(0, len(data)-16<<10):])
+		}
+		return interrupted(ctx, fmt.Errorf("rehearsing %s: %w", pj.Spec.Job, err))
+	}
+	if o.Keep {
+		fmt.Fprintf(s.Stderr, "The pod's volumes, and what Prow's utilities said: %s\n", work)
+	}
+	return o.conclude(context.WithoutCancel(ctx), s, plan, outcome)
+}
+
+// makesCluster reports whether a job makes its cluster itself, or needs none.
+func (o *rehearseOptions) makesCluster(pj *prowapi.ProwJob) bool {
+	text := o.Command
+	if text == "" && pj.Spec.PodSpec != nil {
+		for _, c := range pj.Spec.PodSpec.Containers {
+			text += " " + strings.Join(append(slices.Clone(c.Command), c.Args...), " ")
+		}
+	}
+	return strings.Contains(text, "--cluster") || strings.Contains(text, "--dry-run")
+}
+
+func (o *rehearseOptions) announce(s *Surroundings, p *rehearse.Plan) {
+	fmt.Fprintf(s.Stderr, "Rehearsing the %s %s as build %s: timeout %s, then %s of grace\n", p.Type, p.Job, p.BuildID, p.Timeout, p.Grace)
+	for _, note := range p.Notes {
+		fmt.Fprintf(s.Stderr, "  %s\n", note)
+	}
+}
+
+// show prints what would be done.
+func (o *rehearseOptions) show(w io.Writer, p *rehearse.Plan) error {
+	fmt.Fprintf(w, "build folder: %s/%s/\n", o.Bucket, p.Build)
+	for _, c := range p.Commands() {
+		fmt.Fprintf(w, "command:      %s\n", c)
+	}
+	env := p.Env()
+	var names []string
+	for name := range env {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		if _, err := fmt.Fprintf(w, "%s=%s\n", name, env[name]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// makeCluster makes a cluster, with its kubeconfig in a file, and returns what
+// removes it.
+func (o *rehearseOptions) makeCluster(ctx context.Context, s *Surroundings, kubeconfig string) (func(), error) {
+	p, err := kwokProvider(s, &o.storeOptions)
+	if err != nil {
+		return nil, err
+	}
+	options := kwok.DefaultOptions()
+	options.Name, options.Kubeconfig = "rehearsal-"+randomHex(), kubeconfig
+	options.KubernetesVersion = cmp.Or(o.KubernetesVersion, options.KubernetesVersion)
+	if _, err := p.Up(ctx, options); err != nil {
+		return nil, err
+	}
+	return func() {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		defer cancel()
+		if err := p.Down(ctx, options.Name); err != nil {
+			fmt.Fprintf(s.Stderr, "op-readiness: the cluster is left behind: %v\nRemove it: op-readiness cluster down %s\n", err, options.Name)
+		}
+	}, nil
+}
+
+// conclude says where the build is and what is in it.
+func (o *rehearseOptions) conclude(ctx context.Context, s *Surroundings, p *rehearse.Plan, outcome *rehearse.Outcome) error {
+	endpoint := o.Endpoint
+	if endpoint == "" && strings.HasPrefix(o.Bucket, bucket.GCS+"://") {
+		endpoint = s.Getenv("STORAGE_EMULATOR_HOST")
+	}
+	if endpoint != "" && !strings.Contains(endpoint, "://") {
+		endpoint = "http://" + endpoint
+	}
+	build, err := p.Uploaded(ctx, o.Bucket, bucket.Options{Endpoint: endpoint})
+	if err != nil {
+		return fmt.Errorf("looking at what was uploaded: %w", err)
+	}
+	how := fmt.Sprintf("exit code %d", outcome.Code)
+	switch outcome.Code {
+	case rehearse.TimedOut:
+		how = fmt.Sprintf("ended by its timeout of %s, or could not be started", p.Timeout)
+	case rehearse.Aborted:
+		how = "aborted"
+	}
+	w := s.Stdout
+	fmt.Fprintf(w, "\nbuild folder: %s\n", local(build.URL))
+	for _, f := range build.Files {
+		fmt.Fprintf(w, "  %9d %s\n", f.Size, f.Name)
+	}
+	fmt.Fprintf(w, "finished:     %s (%s, after %s)\n", cmp.Or(build.Result, "no finished.json"), how, outcome.Took.Round(time.Second))
+	for _, name := range []string{"kubernetes-version", "windows-version", "requirements"} {
+		if value, ok := build.Metadata[name].(string); ok && value != "" {
+			fmt.Fprintf(w, "  %s: %s\n", name, value)
+		}
+	}
+	if run, err := result.Read(outcome.Artifacts); err == nil {
+		j := verdict.Judge(run)
+		fmt.Fprintf(w, "verdict:      %s (%s; %s)\n", j.Verdict, j.Scope, j.Counts)
+	} else {
+		fmt.Fprintf(w, "verdict:      none: the job left no results in $ARTIFACTS\n")
+	}
+	fmt.Fprintf(w, "see the grid: op-readiness testgrid preview %s\n", local(o.Bucket+"/"+path.Dir(p.Build)))
+	switch outcome.Code {
+	case verdict.ExitReady, verdict.ExitNotReady, verdict.ExitUsage, verdict.ExitInconclusive, verdict.ExitInterrupted:
+		return exitWith(outcome.Code)
+	}
+	return exitWith(verdict.ExitInconclusive)
+}
+
+// local shows the URL of a folder as its path.
+func local(url string) string { return strings.TrimPrefix(url, bucket.File+"://") }

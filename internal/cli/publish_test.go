@@ -1,0 +1,228 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/fsouza/fake-gcs-server/fakestorage"
+
+	"github.com/windows-op-readiness/windows-op-readiness/internal/bucket"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/e2e/e2etest"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/verdict"
+)
+
+// store is a GCS emulator with the bucket "readiness".
+type store struct {
+	*httptest.Server
+	hook func(*http.Request)
+}
+
+func newStore(t *testing.T) *store {
+	t.Helper()
+	emulator, err := fakestorage.NewServerWithOptions(fakestorage.Options{NoListener: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	emulator.CreateBucketWithOpts(fakestorage.CreateBucketOpts{Name: "readiness"})
+	s := &store{}
+	s.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if s.hook != nil {
+			s.hook(r)
+		}
+		emulator.HTTPHandler().ServeHTTP(w, r)
+	}))
+	t.Cleanup(s.Close)
+	return s
+}
+
+func (s *store) keys(t *testing.T) []string {
+	t.Helper()
+	b, err := bucket.Open(t.Context(), "gs://readiness", bucket.Options{Endpoint: s.URL})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Close()
+	var keys []string
+	if err := b.List(t.Context(), bucket.ListOptions{}, func(a *bucket.Attrs) error {
+		keys = append(keys, a.Key)
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	return keys
+}
+
+// publishing runs publish with an environment of its own.
+func publishing(environ []string, signals <-chan os.Signal, args ...string) said {
+	var out, errs bytes.Buffer
+	code := Main(context.Background(), append([]string{"publish"}, args...), Surroundings{
+		Environ: environ, Stdin: strings.NewReader(""), Stdout: &out, Stderr: &errs, Signals: signals,
+	})
+	return said{code, out.String(), errs.String()}
+}
+
+func TestPublishCommand(t *testing.T) {
+	s := newScene(t, e2etest.Script{})
+	s.want("run", s.main(s.args()...), verdict.ExitReady)
+	gcs := newStore(t)
+	emulator := []string{"STORAGE_EMULATOR_HOST=" + strings.TrimPrefix(gcs.URL, "http://")}
+	flags := []string{"--bucket", "gs://readiness", "--job", "windows-readiness"}
+	with := func(more ...string) []string { return append(append([]string{}, more...), flags...) }
+
+	dry := publishing(emulator, nil, with(s.dir, "--dry-run")...)
+	s.want("dry run", dry, verdict.ExitReady, "finished.json", "latest-build.txt", "gzip")
+	if keys := gcs.keys(t); len(keys) > 0 {
+		t.Fatalf("a dry run published %q", keys)
+	}
+	var plan struct {
+		Build, URL string
+		Objects    []struct{ Key string }
+	}
+	if err := json.Unmarshal([]byte(publishing(emulator, nil, with(s.dir, "--dry-run", "-o", "json")...).stdout), &plan); err != nil {
+		t.Fatal(err)
+	}
+	got := publishing(emulator, nil, with(s.dir)...)
+	s.want("publish", got, verdict.ExitReady, "ready")
+	if got.stdout != plan.URL+"\n" || plan.URL != "gs://readiness/logs/windows-readiness/"+plan.Build {
+		t.Errorf("printed %q, want %s", got.stdout, plan.URL)
+	}
+	if keys := gcs.keys(t); len(keys) != len(plan.Objects) {
+		t.Errorf("published %q, planned %v", keys, plan.Objects)
+	}
+	s.want("the same again", publishing(emulator, nil, with(s.dir)...), verdict.ExitUsage, "--replace", "--attempt")
+	s.want("attempt 1", publishing(emulator, nil, with(s.dir, "--attempt", "1")...), verdict.ExitUsage, "say 2 or more")
+	second := publishing(emulator, nil, with(s.dir, "--attempt", "2")...)
+	s.want("attempt 2", second, verdict.ExitReady)
+	if second.stdout <= got.stdout {
+		t.Errorf("attempt 2 is %s, which is not after %s", second.stdout, got.stdout)
+	}
+	s.want("in its place", publishing(emulator, nil, with(s.dir, "--replace")...), verdict.ExitReady, "20 minutes")
+
+	begun := publishing(emulator, nil, with("start")...)
+	s.want("start", begun, verdict.ExitReady)
+	id := strings.TrimSpace(begun.stdout)
+	if len(id) != 19 {
+		t.Errorf("start printed %q", begun.stdout)
+	}
+	s.want("finish, found", publishing(emulator, nil, with("finish", s.dir)...), verdict.ExitReady, "/"+id)
+	s.want("finish again", publishing(emulator, nil, with("finish", s.dir)...), verdict.ExitUsage, "publish start")
+	s.want("finish by id", publishing(emulator, nil, with("finish", s.dir, "--build-id", id)...), verdict.ExitUsage, "--replace")
+	s.want("JSON", publishing(emulator, nil, with("start", "-o", "json")...), verdict.ExitReady, `"build": "`)
+}
+
+func TestPublishRefusesWrongFlags(t *testing.T) {
+	s := newScene(t, e2etest.Script{})
+	s.want("run", s.main(s.args()...), verdict.ExitReady)
+	for text, args := range map[string][]string{
+		"--bucket: it is missing": {"--job", "x"},
+		"--job is missing":        {"--bucket", "gs://readiness"},
+		"not the URL of a bucket": {"--job", "x", "--bucket", "readiness"},
+		"--type \"daily\"":        {"--job", "x", "--bucket", "gs://readiness", "--type", "daily"},
+		"--pull 0":                {"--job", "x", "--bucket", "gs://readiness", "--type", "presubmit", "--org", "a", "--repo", "b"},
+		"--default-org":           {"--job", "x", "--bucket", "gs://readiness", "--type", "presubmit", "--org", "a", "--repo", "b", "--pull", "1", "--path-strategy", "legacy"},
+		"--build-id":              {"--job", "x", "--bucket", "gs://readiness", "--build-id", "7"},
+		"--parallel 1000":         {"--job", "x", "--bucket", "gs://readiness", "--parallel", "1000"},
+		"use one of them":         {"--job", "x", "--bucket", "gs://readiness", "--attempt", "2", "--replace"},
+		"--output \"csv\"":        {"--job", "x", "--bucket", "gs://readiness", "-o", "csv"},
+		"link \"x y\"":            {"--job", "x", "--bucket", "gs://readiness", "--link", "x y=https://x", "--dry-run"},
+		"holds no results folder": {"--job", "x", "--bucket", "gs://readiness", "--dry-run", t.TempDir()},
+		"none.yaml":               {"--job", "x", "--config", "none.yaml"},
+	} {
+		s.want(text, publishing(nil, nil, append([]string{s.dir}, args...)...), verdict.ExitUsage, text)
+	}
+	s.want("no folder", publishing(nil, nil, "--job", "x", "--bucket", "gs://readiness"), verdict.ExitUsage)
+}
+
+// The sidecar of a Prow job publishes what the job leaves; to a folder, and to
+// look, publish works there too.
+func TestPublishUnderProw(t *testing.T) {
+	s := newScene(t, e2etest.Script{})
+	s.want("run", s.main(s.args()...), verdict.ExitReady)
+	gcs := newStore(t)
+	decorated := []string{`JOB_SPEC={"type":"periodic","job":"x","buildid":"1","decoration_config":{"timeout":"2h"}}`, "PROW_JOB_ID=1", "ARTIFACTS=/logs/artifacts", "STORAGE_EMULATOR_HOST=" + gcs.URL}
+	plain := append([]string{`JOB_SPEC={"type":"periodic","job":"x","buildid":"1"}`}, decorated[1:]...)
+	args := []string{s.dir, "--bucket", "gs://readiness", "--job", "x"}
+	s.want("decorated", publishing(decorated, nil, args...), verdict.ExitUsage, "sidecar", "/logs/artifacts", "--report-dir")
+	s.want("start", publishing(decorated, nil, append([]string{"start"}, args[1:]...)...), verdict.ExitUsage, "sidecar")
+	s.want("malformed", publishing([]string{"JOB_SPEC={"}, nil, args...), verdict.ExitUsage, "JOB_SPEC")
+	s.want("dry run", publishing(decorated, nil, append(args, "--dry-run")...), verdict.ExitReady)
+	s.want("not decorated", publishing(plain, nil, args...), verdict.ExitReady)
+	folder, err := bucket.FileURL(filepath.Join(t.TempDir(), "bucket"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.want("to a folder", publishing(decorated, nil, s.dir, "--bucket", folder, "--job", "x"), verdict.ExitReady)
+}
+
+func TestPublishIsInterrupted(t *testing.T) {
+	s := newScene(t, e2etest.Script{})
+	s.want("run", s.main(s.args()...), verdict.ExitReady)
+	gcs := newStore(t)
+	emulator := []string{"STORAGE_EMULATOR_HOST=" + gcs.URL}
+	signals := make(chan os.Signal, 1)
+	gcs.hook = func(r *http.Request) {
+		if strings.Contains(r.URL.RawQuery, "run.json") {
+			signals <- os.Interrupt
+			_, _ = io.Copy(io.Discard, r.Body)
+			<-r.Context().Done()
+			panic(http.ErrAbortHandler)
+		}
+	}
+	args := []string{s.dir, "--bucket", "gs://readiness", "--job", "x", "--parallel", "1"}
+	got := publishing(emulator, signals, args...)
+	s.want("interrupted", got, verdict.ExitInterrupted, "interrupted", "run.json", "have not arrived", "--build-id")
+	_, id, _ := strings.Cut(got.stderr, "--build-id ")
+	id, _, _ = strings.Cut(id, " ")
+	gcs.hook = nil
+	s.want("going on", publishing(emulator, nil, append(args, "--build-id", id)...), verdict.ExitReady, "were there")
+}
+
+// What a bucket refuses is said with the permission that is missing.
+func TestPublishSaysWhatIsMissing(t *testing.T) {
+	s := newScene(t, e2etest.Script{})
+	s.want("run", s.main(s.args()...), verdict.ExitReady)
+	gcs := newStore(t)
+	emulator := []string{"STORAGE_EMULATOR_HOST=" + gcs.URL}
+	s.want("no bucket", publishing(emulator, nil, s.dir, "--bucket", "gs://missing", "--job", "x"), verdict.ExitInconclusive, "gcloud storage buckets create gs://missing")
+	url, err := bucket.FileURL(filepath.Join(t.TempDir(), "a", "b"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.want("no folder", publishing(nil, nil, s.dir, "--bucket", url, "--job", "x"), verdict.ExitInconclusive, "make its parent folder first")
+	denied := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodPost {
+			w.WriteHeader(http.StatusForbidden)
+			return
+		}
+		gcs.Config.Handler.ServeHTTP(w, r)
+	}))
+	defer denied.Close()
+	s.want("read only", publishing(nil, nil, s.dir, "--bucket", "gs://readiness", "--endpoint", denied.URL, "--job", "x"), verdict.ExitInconclusive, "storage.objects.create")
+}
+
+func TestPublishTakesItsPlaceFromTheConfiguration(t *testing.T) {
+	s := newScene(t, e2etest.Script{})
+	s.want("run", s.main(s.args()...), verdict.ExitReady)
+	dir := t.TempDir()
+	t.Chdir(dir)
+	s.write(filepath.Join(dir, "op-readiness.yaml"), "repository: example/cni\nmatrix: {kubernetes: ['1.36'], windows: ['2022']}\nresults: {bucket: gs://example-readiness, pathPrefix: windows/ci, pathStrategy: legacy, defaultOrg: example, defaultRepo: cni}\n")
+	presubmit := []string{s.dir, "--dry-run", "--job", "pull-x", "--type", "presubmit", "--org", "example", "--repo", "cni", "--pull", "7"}
+	s.want("configured", publishing(nil, nil, presubmit...), verdict.ExitReady, "gs://example-readiness/windows/ci/pr-logs/pull/7/pull-x/")
+	s.want("a flag wins", publishing(nil, nil, append(presubmit, "--path-strategy", "explicit")...), verdict.ExitReady, "pr-logs/pull/example_cni/7/pull-x/")
+	s.want("another bucket", publishing(nil, nil, append(presubmit, "--bucket", "gs://other-bucket")...), verdict.ExitReady, "gs://other-bucket/pr-logs/pull/example_cni/7/pull-x/")
+}
+
+func TestPublishLinksTheWorkflowRun(t *testing.T) {
+	s := newScene(t, e2etest.Script{})
+	s.want("run", s.main(s.args()...), verdict.ExitReady)
+	actions := []string{"GITHUB_ACTIONS=true", "GITHUB_RUN_ID=42", "GITHUB_SERVER_URL=https://github.com", "GITHUB_REPOSITORY=example/cni"}
+	s.want("in a workflow", publishing(actions, nil, s.dir, "--bucket", "gs://readiness", "--job", "x", "--dry-run"), verdict.ExitReady, "artifacts/workflow-run.link.txt")
+}

@@ -1,0 +1,98 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/windows-op-readiness/windows-op-readiness/internal/e2e/e2etest"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/grid"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/verdict"
+)
+
+// testgridding runs a testgrid command with an environment of its own.
+func testgridding(environ []string, args ...string) said {
+	var out, errs bytes.Buffer
+	code := Main(context.Background(), append([]string{"testgrid"}, args...), Surroundings{
+		Environ: environ, Stdin: strings.NewReader(""), Stdout: &out, Stderr: &errs,
+	})
+	return said{code, out.String(), errs.String()}
+}
+
+func TestTestGridCommands(t *testing.T) {
+	s := newScene(t, e2etest.Script{})
+	s.want("run", s.main(s.args()...), verdict.ExitReady)
+	gcs := newStore(t)
+	emulator := []string{"STORAGE_EMULATOR_HOST=" + strings.TrimPrefix(gcs.URL, "http://")}
+	s.want("publish", publishing(emulator, nil, s.dir, "--bucket", "gs://readiness", "--job", "windows-readiness"), verdict.ExitReady)
+	bucket := filepath.Join(t.TempDir(), "bucket")
+	s.want("publish", publishing(nil, nil, s.dir, "--bucket", "file://"+filepath.ToSlash(bucket), "--job", "windows-readiness"), verdict.ExitReady)
+
+	row := "core-network: case-a [sig-x] a"
+	for _, source := range []string{s.dir, "gs://readiness", "gs://readiness/logs/windows-readiness", bucket, "file://" + filepath.ToSlash(bucket)} {
+		s.want("preview of "+source, testgridding(emulator, "preview", source), verdict.ExitReady, row, "PASS", "1 of 1 (100.0%) recent columns passed")
+		s.want("check of "+source, testgridding(emulator, "check", source), verdict.ExitReady, "TestGrid shows 1 column, ", "takes all of it as it is meant")
+	}
+
+	page := filepath.Join(bucket, "preview.html")
+	shown := testgridding(nil, "preview", bucket, "--html", page, "-o", "json")
+	s.want("preview with a page", shown, verdict.ExitReady, "open file://")
+	var p grid.Preview
+	if err := json.Unmarshal([]byte(shown.stdout), &p); err != nil || len(p.Tabs()) != 1 {
+		t.Fatalf("%v: %s", err, shown.stdout)
+	}
+	html, err := os.ReadFile(page)
+	if err != nil || !strings.Contains(string(html), `href="logs/windows-readiness/`+p.Tabs()[0].Columns[0].Build+`/"`) {
+		t.Errorf("%v: the page does not lead to the build beside it", err)
+	}
+	s.want("a page on stdout", testgridding(nil, "preview", bucket, "-o", "html", "--build-url", "https://deck/<gcs_prefix>/<changelist>"), verdict.ExitReady, "<!DOCTYPE html>", `href="https://deck/local/logs/windows-readiness/`)
+
+	// The same, as a configuration has it.
+	config := filepath.Join(t.TempDir(), "testgrid.yaml")
+	s.write(config, "test_groups:\n- name: readiness-group\n  gcs_prefix: elsewhere/logs/windows-readiness\ndashboards:\n- name: dash\n  dashboard_tab:\n  - name: the-tab\n    test_group_name: readiness-group\n")
+	for _, source := range []string{s.dir, bucket, "gs://readiness"} {
+		s.want("with a configuration", testgridding(emulator, "preview", source, "--config", config), verdict.ExitReady, "the-tab", "case-a [sig-x] a")
+	}
+	s.want("a good configuration", testgridding(nil, "check", config), verdict.ExitReady, "takes all of it")
+
+	// And what is wrong.
+	dir := filepath.Join(bucket, "logs", "windows-readiness", p.Tabs()[0].Columns[0].Build)
+	s.write(filepath.Join(dir, "finished.json"), "{")
+	s.want("a broken build", testgridding(nil, "check", bucket), verdict.ExitNotReady, "finished.json [json]", "cut off")
+	s.want("in Markdown", testgridding(nil, "check", bucket, "-o", "markdown"), verdict.ExitNotReady, "| severity | rule |")
+	s.want("one build", testgridding(nil, "check", dir), verdict.ExitUsage, "name the folder above it")
+	s.write(config, strings.Replace("test_groups:\n- name: a\n", "- name: a", "- nome: a", 1))
+	s.want("a broken configuration", testgridding(nil, "check", config), verdict.ExitUsage, `field "nome"`)
+	s.want("builds with a broken configuration", testgridding(nil, "check", bucket, "--config", config), verdict.ExitUsage, `field "nome"`)
+}
+
+func TestTestGridRefusesWrongArguments(t *testing.T) {
+	s := newScene(t, e2etest.Script{})
+	empty, missing := t.TempDir(), filepath.Join(t.TempDir(), "missing")
+	for _, c := range []struct {
+		code int
+		says string
+		args []string
+	}{
+		{verdict.ExitUsage, "accepts 1 arg", []string{"preview"}},
+		{verdict.ExitUsage, "unknown format \"csv\"", []string{"preview", empty, "-o", "csv"}},
+		{verdict.ExitUsage, "unknown format \"html\"", []string{"check", empty, "-o", "html"}},
+		{verdict.ExitUsage, "--builds -1", []string{"preview", empty, "--builds=-1"}},
+		{verdict.ExitUsage, "--days -1", []string{"preview", empty, "--days=-1"}},
+		{verdict.ExitUsage, "--config, which is missing", []string{"preview", empty, "--group", "x"}},
+		{verdict.ExitUsage, "no such file", []string{"preview", missing}},
+		{verdict.ExitUsage, "no such file", []string{"check", missing}},
+		{verdict.ExitUsage, "its scheme is unknown", []string{"preview", "https://x"}},
+		{verdict.ExitUsage, "no such file", []string{"preview", empty, "--config", missing}},
+		{verdict.ExitInconclusive, "no builds: builds are folders with a number", []string{"preview", empty}},
+		{verdict.ExitUsage, "unknown command \"prevew\"", []string{"prevew"}},
+	} {
+		s.want(strings.Join(c.args, " "), testgridding(nil, c.args...), c.code, c.says)
+	}
+	gcs := newStore(t)
+	s.want("a bucket that is not there", testgridding([]string{"STORAGE_EMULATOR_HOST=" + gcs.URL}, "preview", "gs://nobody-has-this"), verdict.ExitInconclusive, "nobody-has-this")
+}

@@ -1,0 +1,584 @@
+//go:build unix
+
+package e2e_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/windows-op-readiness/windows-op-readiness/internal/binaries"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/provider/kwok"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/result"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/verdict"
+	"github.com/windows-op-readiness/windows-op-readiness/specs"
+)
+
+// steeredSpecs are cases whose tests need no container to run, and say nothing
+// about the operating system of their pods.
+func steeredSpecs() string {
+	const (
+		slices     = `\[sig-network\] EndpointSlice should create Endpoints and EndpointSlices for Pods matching a Service( \[|$)`
+		deployment = `\[sig-apps\] Deployment RollingUpdateDeployment should delete old pods and create new ones( \[|$)`
+		replicaSet = `\[sig-apps\] ReplicaSet Replace and Patch tests( \[|$)`
+	)
+	text := "category: Core.Network\ncases:\n"
+	for _, c := range []struct {
+		id, focus  string
+		phase      specs.Phase
+		conditions string
+	}{
+		{"unsteered", slices, specs.Parallel, `placement: [{pods: '^pod[12]$', os: windows}]`},
+		{"steered", slices, specs.Parallel, `steer: windows, placement: [{pods: '^pod[12]$', os: windows}]`},
+		{"client-on-windows", slices, specs.Parallel, `steer: windows, steerPods: ^pod1$, placement: [{pods: ^pod1$, os: windows}, {pods: ^pod2$, os: linux}]`},
+		{"client-on-linux", slices, specs.Parallel, `steer: linux, steerPods: ^pod1$, placement: [{pods: ^pod1$, os: linux}, {pods: ^pod2$, os: any}]`},
+		{"one-on-each", slices, specs.Parallel, `steer: windows, placement: [{pods: '^pod[12]$', os: any, including: [linux, windows]}]`},
+		{"deployment", deployment, specs.Parallel, `steer: windows, placement: [{pods: ^test-rolling-update-, os: windows}]`},
+		{"replicaset", replicaSet, specs.Serial, `steer: windows, placement: [{pods: ^test-rs-, os: windows}]`},
+	} {
+		text += fmt.Sprintf(`  - id: %s
+    requirement: Pods are where %[1]s says.
+    proof: part
+    missing: Containers that run.
+    tests: [{focus: '%s', expect: 1}]
+    conditions: {%s}
+    phase: %s
+    duration: 20s
+    timeout: 5m
+`, c.id, c.focus, c.conditions, c.phase)
+	}
+	return text
+}
+
+// site is a simulated cluster and the cases that are run on it.
+type site struct {
+	t          *testing.T
+	kubeconfig string
+	specs      string
+	client     kubernetes.Interface
+	dynamic    dynamic.Interface
+}
+
+func newSite(t *testing.T, change ...func(*kwok.Provider)) *site {
+	t.Helper()
+	_, made := up(t, change...)
+	s := &site{t: t, kubeconfig: made.Kubeconfig, specs: t.TempDir()}
+	if err := os.WriteFile(filepath.Join(s.specs, "core-network.yaml"), []byte(steeredSpecs()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	config, err := clientcmd.BuildConfigFromFlags("", made.Kubeconfig)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.client, s.dynamic = kubernetes.NewForConfigOrDie(config), dynamic.NewForConfigOrDie(config)
+	return s
+}
+
+// args are those of a run of cases.
+func (s *site) args(dir, cases string, more ...string) []string {
+	return append([]string{"run", "--kubeconfig", s.kubeconfig, "--spec-dir", s.specs, "--report-dir", dir, "--case", cases}, more...)
+}
+
+// run runs cases to their end, and returns what is in the results folder.
+func (s *site) run(t *testing.T, cases string, more ...string) (string, *result.Run, string) {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "results")
+	code, stdout, stderr := opReadiness(t, s.args(dir, cases, more...)...)
+	if code != verdict.ExitInconclusive && code != verdict.ExitReady {
+		t.Fatalf("exit code %d\n%s\n%s", code, stdout, stderr)
+	}
+	return dir, read(t, dir), stderr
+}
+
+// taint keeps pods off the Windows nodes that do not tolerate it.
+func (s *site) taint(on bool) {
+	s.t.Helper()
+	taints := "null"
+	if on {
+		taints = `[{"key": "os", "value": "windows", "effect": "NoSchedule"}]`
+	}
+	for _, name := range []string{"windows-1", "windows-2"} {
+		if _, err := s.client.CoreV1().Nodes().Patch(s.t.Context(), name, types.MergePatchType, fmt.Appendf(nil, `{"spec": {"taints": %s}}`, taints), metav1.PatchOptions{}); err != nil {
+			s.t.Fatal(err)
+		}
+	}
+}
+
+// cordoned lists the nodes that are unschedulable.
+func (s *site) cordoned(t *testing.T) string {
+	t.Helper()
+	list, err := s.client.CoreV1().Nodes().List(t.Context(), metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, n := range list.Items {
+		if n.Spec.Unschedulable {
+			names = append(names, n.Name)
+		}
+	}
+	return strings.Join(names, " ")
+}
+
+var mutatingPolicies = schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1", Resource: "mutatingadmissionpolicies"}
+
+// policies lists the admission policies.
+func (s *site) policies(t *testing.T) string {
+	t.Helper()
+	list, err := s.dynamic.Resource(mutatingPolicies).List(t.Context(), metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, p := range list.Items {
+		names = append(names, p.GetName())
+	}
+	return strings.Join(names, " ")
+}
+
+// clearLock does what the error of a refused run says.
+func (s *site) clearLock(t *testing.T) {
+	t.Helper()
+	err := s.client.CoordinationV1().Leases("default").Delete(context.WithoutCancel(t.Context()), "op-readiness", metav1.DeleteOptions{})
+	if err != nil && !apierrors.IsNotFound(err) {
+		t.Fatal(err)
+	}
+}
+
+// want compares the outcome of a case, and what its reason says.
+func want(t *testing.T, c verdict.CaseResult, outcome verdict.Outcome, says ...string) {
+	t.Helper()
+	if c.Outcome != outcome {
+		t.Errorf("%s is %s: %s; want %s", c.Case.ID, c.Outcome, c.Reason, outcome)
+	}
+	for _, text := range says {
+		if !strings.Contains(c.Reason, text) {
+			t.Errorf("%s: the reason is %q, want %q in it", c.Case.ID, c.Reason, text)
+		}
+	}
+}
+
+// placement counts, for a case, the pods by role (what their names begin with)
+// and operating system, as results.jsonl has them.
+func placement(run *result.Run, id string, roles ...string) string {
+	counts := map[string]int{}
+	for _, c := range run.Plan.Cases {
+		if c.ID != id {
+			continue
+		}
+		for _, p := range run.Pods {
+			if !slices.Contains(c.TestIDs, p.Test) || p.Node == "" {
+				continue
+			}
+			role := "other"
+			for _, r := range roles {
+				if strings.HasPrefix(p.Name, r) {
+					role = r
+				}
+			}
+			counts[fmt.Sprintf("%s on %s", role, p.OS)]++
+		}
+	}
+	var out []string
+	for what, n := range counts {
+		out = append(out, fmt.Sprintf("%d %s", n, what))
+	}
+	slices.Sort(out)
+	return strings.Join(out, ", ")
+}
+
+func TestSteeringByPolicy(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.taint(true)
+	dir, run, _ := s.run(t, "unsteered,steered,client-on-windows,client-on-linux,deployment,replicaset", "--procs", "2")
+	got := outcomes(t, dir)
+	want(t, got["unsteered"], verdict.Unproven, "pod pod1 ran on Linux, and the case wants it on Windows")
+	for _, id := range []string{"steered", "client-on-windows", "client-on-linux", "deployment", "replicaset"} {
+		want(t, got[id], verdict.Passed)
+	}
+	for id, counts := range map[string]string{
+		"unsteered":         "1 pod1 on linux, 1 pod2 on linux",
+		"steered":           "1 pod1 on windows, 1 pod2 on windows",
+		"client-on-windows": "1 pod1 on windows, 1 pod2 on linux",
+		"client-on-linux":   "1 pod1 on linux, 1 pod2 on linux",
+		"deployment":        "2 test-rolling-update on windows",
+	} {
+		if got := placement(run, id, "pod1", "pod2", "test-rolling-update"); got != counts {
+			t.Errorf("%s: %s, want %s", id, got, counts)
+		}
+	}
+	// Those of one group ran beside each other, each test in a process of its own.
+	together := map[string]bool{}
+	for _, b := range run.Batches {
+		if b.Phase == specs.Parallel && b.Conditions == (result.RunConditions{Steer: specs.Windows}) {
+			together[b.SuiteRunID] = true
+		}
+	}
+	if len(together) != 2 {
+		t.Errorf("the group that steers to Windows ran in %d processes", len(together))
+	}
+	if left := s.policies(t); left != "" {
+		t.Errorf("the run left %s", left)
+	}
+
+	t.Run("off", func(t *testing.T) {
+		dir, run, stderr := s.run(t, "unsteered,steered", "--steer", "off", "--non-blocking-taints", "os")
+		got := outcomes(t, dir)
+		want(t, got["unsteered"], verdict.Unproven)
+		want(t, got["steered"], verdict.NotTested, "were not steered")
+		if counts := placement(run, "unsteered", "pod1", "pod2"); counts != "1 pod1 on linux, 1 pod2 on linux" {
+			t.Errorf("unsteered: %s", counts)
+		}
+		if !strings.Contains(stderr, "every Windows node is tainted (os=windows:NoSchedule)") {
+			t.Errorf("nothing says what tainted Windows nodes mean: %s", stderr)
+		}
+	})
+
+	t.Run("killed, and a new run", func(t *testing.T) {
+		dir := filepath.Join(t.TempDir(), "results")
+		cmd, said := background(t, s.args(dir, "steered", "--non-blocking-taints", "os")...)
+		eventually(t, "a test runs", func() bool { return events(dir, result.TestStarted) > 0 })
+		if err := cmd.Process.Kill(); err != nil {
+			t.Fatal(err)
+		}
+		_ = cmd.Wait()
+		if left := s.policies(t); left != "op-readiness-steering-1" {
+			t.Fatalf("there is %q after a kill; the run said %s", left, said)
+		}
+		s.clearLock(t)
+		// Whatever its way of steering is.
+		_, run, _ := s.run(t, "unsteered", "--steer", "off", "--non-blocking-taints", "os")
+		if counts := placement(run, "unsteered", "pod1", "pod2"); counts != "1 pod1 on linux, 1 pod2 on linux" {
+			t.Errorf("the policy of the killed run is in force: %s", counts)
+		}
+		if left := s.policies(t); left != "" {
+			t.Errorf("the new run left %s", left)
+		}
+	})
+
+	t.Run("a policy of somebody else", func(t *testing.T) {
+		foreign := &unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": "admissionregistration.k8s.io/v1", "kind": "MutatingAdmissionPolicy",
+			"metadata": map[string]any{"name": "op-readiness-steering-1"},
+			"spec": map[string]any{
+				"reinvocationPolicy": "Never",
+				"matchConstraints": map[string]any{"resourceRules": []any{map[string]any{
+					"apiGroups": []any{""}, "apiVersions": []any{"v1"}, "operations": []any{"CREATE"}, "resources": []any{"configmaps"},
+				}}},
+				"mutations": []any{map[string]any{"patchType": "JSONPatch", "jsonPatch": map[string]any{"expression": `false ? [JSONPatch{op: "remove", path: "/data"}] : []`}}},
+			},
+		}}
+		if _, err := s.dynamic.Resource(mutatingPolicies).Create(t.Context(), foreign, metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		dir := filepath.Join(t.TempDir(), "results")
+		code, _, stderr := opReadiness(t, s.args(dir, "steered")...)
+		if code != verdict.ExitInconclusive || !strings.Contains(stderr, "kubectl delete mutatingadmissionpolicy op-readiness-steering-1") {
+			t.Errorf("exit code %d: %s", code, stderr)
+		}
+		if _, err := os.Stat(dir); err == nil {
+			t.Error("a run that was refused left a results folder")
+		}
+		if left := s.policies(t); left != "op-readiness-steering-1" {
+			t.Errorf("there is %q", left)
+		}
+		if err := s.dynamic.Resource(mutatingPolicies).Delete(t.Context(), "op-readiness-steering-1", metav1.DeleteOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	})
+
+	t.Run("lock", s.locks)
+}
+
+// locks shows with whole runs who is let in.
+func (s *site) locks(t *testing.T) {
+	s.taint(false)
+	temp := t.TempDir()
+	shard := func(name, n string) []string {
+		return s.args(filepath.Join(temp, name), "steered,deployment,replicaset", "--shards", "2", "--shard", n, "--run-id", "nightly")
+	}
+	one, oneSaid := background(t, shard("one", "1")...)
+	two, twoSaid := background(t, shard("two", "2")...)
+	both := func() (first, second time.Time) {
+		return startOf(filepath.Join(temp, "one"), specs.Parallel), startOf(filepath.Join(temp, "two"), specs.Parallel)
+	}
+	eventually(t, "both shards run a test", func() bool {
+		first, second := both()
+		return !first.IsZero() && !second.IsZero()
+	})
+	code, _, stderr := opReadiness(t, s.args(filepath.Join(temp, "other"), "steered", "--run-id", "other")...)
+	if code != verdict.ExitInconclusive || !strings.Contains(stderr, "the cluster is locked by run nightly, shard ") || !strings.Contains(stderr, "--wait") {
+		t.Errorf("another run beside: exit code %d: %s", code, stderr)
+	}
+	waiting, waitingSaid := background(t, s.args(filepath.Join(temp, "waiting"), "unsteered", "--wait")...)
+	for cmd, said := range map[*exec.Cmd]*bytes.Buffer{one: oneSaid, two: twoSaid} {
+		if err := cmd.Wait(); err != nil && exitCode(err) != verdict.ExitInconclusive {
+			t.Errorf("a shard ended with %v: %s", err, said)
+		}
+	}
+	if err := waiting.Wait(); exitCode(err) != verdict.ExitInconclusive && err != nil {
+		t.Errorf("the run that waited ended with %v", err)
+	}
+	if !strings.Contains(waitingSaid.String(), "waiting: the cluster is locked by run nightly") {
+		t.Errorf("the run that waited said %s", waitingSaid)
+	}
+	// What ran when, by results.jsonl.
+	var serial, parallel []span
+	for _, name := range []string{"one", "two"} {
+		for _, sp := range spans(filepath.Join(temp, name)) {
+			if sp.phase == specs.Serial {
+				serial = append(serial, sp)
+			} else {
+				parallel = append(parallel, sp)
+			}
+		}
+	}
+	if len(parallel) != 2 || !parallel[0].overlaps(parallel[1]) {
+		t.Errorf("the parallel batches of two shards did not run together: %v", parallel)
+	}
+	waited := spans(filepath.Join(temp, "waiting"))
+	if len(serial) != 1 || len(waited) != 1 {
+		t.Fatalf("%d serial batches, %d of the run that waited", len(serial), len(waited))
+	}
+	for _, p := range parallel {
+		if serial[0].overlaps(p) {
+			t.Errorf("the serial batch %v did not wait for %v", serial[0], p)
+		}
+	}
+	for _, p := range append(parallel, serial...) {
+		if waited[0].overlaps(p) {
+			t.Errorf("the run that waited, %v, ran beside %v", waited[0], p)
+		}
+	}
+	for _, name := range []string{"one", "two"} {
+		for _, c := range outcomes(t, filepath.Join(temp, name)) {
+			if len(c.Tests) > 0 && len(c.Tests[0].Attempts) > 0 && c.Outcome != verdict.Passed {
+				t.Errorf("%s is %s: %s", c.Case.ID, c.Outcome, c.Reason)
+			}
+		}
+	}
+
+	put := func(content, holder string) {
+		t.Helper()
+		seconds := int32(1)
+		lease := &coordinationv1.Lease{
+			ObjectMeta: metav1.ObjectMeta{Name: "op-readiness", Annotations: map[string]string{"op-readiness/lock": content}},
+			Spec:       coordinationv1.LeaseSpec{HolderIdentity: &holder, LeaseDurationSeconds: &seconds},
+		}
+		if _, err := s.client.CoordinationV1().Leases("default").Create(t.Context(), lease, metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	put(`{"schema": 2, "who": "knows"}`, "tomorrow")
+	code, _, stderr = opReadiness(t, s.args(filepath.Join(temp, "older"), "unsteered")...)
+	if code != verdict.ExitInconclusive || !strings.Contains(stderr, "a newer version of op-readiness wrote it") || !strings.Contains(stderr, "kubectl delete lease op-readiness") {
+		t.Errorf("a lease of a newer version: exit code %d: %s", code, stderr)
+	}
+	s.clearLock(t)
+	put(`{"schema": 1, "members": [{"id": "x", "shard": "1/1", "host": "gone", "phase": "serial", "since": "2020-01-01T00:00:00Z", "renewed": "2020-01-01T00:00:00Z", "renewals": 7, "duration": "1s"}]}`, "dead")
+	_, run, stderr := s.run(t, "unsteered")
+	if len(run.Attempts) != 1 || !strings.Contains(stderr, "replaced a holder of the cluster lock that had died: run dead") {
+		t.Errorf("the dead run's lease: %s", stderr)
+	}
+}
+
+func exitCode(err error) int {
+	if e, ok := err.(interface{ ExitCode() int }); ok {
+		return e.ExitCode()
+	}
+	return 0
+}
+
+// span is when a batch ran.
+type span struct {
+	phase      specs.Phase
+	start, end time.Time
+}
+
+func (s span) overlaps(other span) bool {
+	return s.start.Before(other.end) && other.start.Before(s.end)
+}
+
+func spans(dir string) []span {
+	open := map[string]span{}
+	var all []span
+	for _, e := range eventsOf(dir) {
+		switch e.Type {
+		case result.BatchStarted:
+			open[e.Batch.ID] = span{phase: e.Batch.Phase, start: e.Time}
+		case result.BatchFinished:
+			sp := open[e.Batch.ID]
+			sp.end = e.Time
+			all = append(all, sp)
+		}
+	}
+	return all
+}
+
+// startOf is when the first batch of a phase began; zero before.
+func startOf(dir string, phase specs.Phase) time.Time {
+	for _, e := range eventsOf(dir) {
+		if e.Type == result.BatchStarted && e.Batch.Phase == phase {
+			return e.Time
+		}
+	}
+	return time.Time{}
+}
+
+// eventsOf are the events that a folder holds by now.
+func eventsOf(dir string) []result.Event {
+	data, _ := os.ReadFile(filepath.Join(dir, result.EventsFile))
+	var all []result.Event
+	for line := range bytes.Lines(data) {
+		var e result.Event
+		if json.Unmarshal(line, &e) == nil {
+			all = append(all, e)
+		}
+	}
+	return all
+}
+
+func TestSteeringByCordon(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, func(p *kwok.Provider) {
+		p.Binaries = otherAPIServer{p.Binaries, t.TempDir()}
+	})
+	if _, err := s.dynamic.Resource(mutatingPolicies).List(t.Context(), metav1.ListOptions{}); !apierrors.IsNotFound(err) {
+		t.Fatalf("the API server has the API that it is not to have: %v", err)
+	}
+	cordonedBySomebody := "linux-2"
+	if _, err := s.client.CoreV1().Nodes().Patch(t.Context(), cordonedBySomebody, types.MergePatchType, []byte(`{"spec": {"unschedulable": true}}`), metav1.PatchOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	dir, run, _ := s.run(t, "steered,deployment,replicaset,client-on-windows,one-on-each", "--steer", "cordon", "--procs", "2")
+	got := outcomes(t, dir)
+	for _, id := range []string{"steered", "deployment", "replicaset"} {
+		want(t, got[id], verdict.Passed)
+	}
+	want(t, got["client-on-windows"], verdict.NotTested, "cannot tell pods apart", "--steer=policy")
+	want(t, got["one-on-each"], verdict.NotTested, "needs pods on Linux beside those on Windows")
+	for id, counts := range map[string]string{
+		"steered":    "1 pod1 on windows, 1 pod2 on windows",
+		"deployment": "2 test-rolling-update on windows",
+	} {
+		if got := placement(run, id, "pod1", "pod2", "test-rolling-update"); got != counts {
+			t.Errorf("%s: %s, want %s", id, got, counts)
+		}
+	}
+	if run.Manifest.Steering != result.SteeringCordon {
+		t.Errorf("the manifest says %q", run.Manifest.Steering)
+	}
+	if left := s.cordoned(t); left != cordonedBySomebody {
+		t.Errorf("cordoned are %s", left)
+	}
+
+	t.Run("auto does not cordon", func(t *testing.T) {
+		dir, _, stderr := s.run(t, "steered")
+		want(t, outcomes(t, dir)["steered"], verdict.NotTested)
+		if !strings.Contains(stderr, "--steer=cordon") {
+			t.Errorf("nothing says what could be done: %s", stderr)
+		}
+		code, _, stderr := opReadiness(t, s.args(filepath.Join(t.TempDir(), "x"), "steered", "--steer", "policy")...)
+		if code != verdict.ExitUsage || !strings.Contains(stderr, "--steer=policy: the API server does not serve") {
+			t.Errorf("exit code %d: %s", code, stderr)
+		}
+	})
+
+	for _, how := range []os.Signal{os.Interrupt, os.Kill} {
+		t.Run(how.String(), func(t *testing.T) {
+			dir := filepath.Join(t.TempDir(), "results")
+			cmd, said := background(t, s.args(dir, "steered", "--steer", "cordon")...)
+			eventually(t, "a test runs", func() bool { return events(dir, result.TestStarted) > 0 })
+			if now := s.cordoned(t); now != "linux-1 linux-2" {
+				t.Errorf("while a test runs, cordoned are %s", now)
+			}
+			if err := cmd.Process.Signal(how); err != nil {
+				t.Fatal(err)
+			}
+			_ = cmd.Wait()
+			if how == os.Kill {
+				if now := s.cordoned(t); now != "linux-1 linux-2" {
+					t.Fatalf("cordoned are %s after a kill; the run said %s", now, said)
+				}
+				s.clearLock(t)
+				// The facts of the new run are those of a cluster without the old one.
+				_, run, _ := s.run(t, "unsteered", "--steer", "off", "--non-blocking-taints", corev1.TaintNodeUnschedulable)
+				if n := run.Manifest.Cluster.Count(func(n *result.Node) bool { return n.Schedulable() }); n != 3 {
+					t.Errorf("%d nodes counted as schedulable", n)
+				}
+			}
+			if left := s.cordoned(t); left != cordonedBySomebody {
+				t.Errorf("cordoned are %s; the run said %s", left, said)
+			}
+		})
+	}
+}
+
+// otherAPIServer hands out this test binary, by a link in a folder, as the API
+// server; see [playAPIServer].
+type otherAPIServer struct {
+	kwok.Binaries
+	dir string
+}
+
+// realAPIServer is the file beside the link that names the real one.
+const realAPIServer = "real"
+
+func (o otherAPIServer) Get(ctx context.Context, version string, names ...binaries.Name) (map[binaries.Name]string, error) {
+	paths, err := o.Binaries.Get(ctx, version, names...)
+	real, ok := paths[binaries.APIServer]
+	if err != nil || !ok {
+		return paths, err
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	link := filepath.Join(o.dir, string(binaries.APIServer))
+	paths[binaries.APIServer] = link
+	return paths, errors.Join(os.Symlink(self, link), os.WriteFile(filepath.Join(o.dir, realAPIServer), []byte(real), 0o600))
+}
+
+// playAPIServer becomes, where this binary was started by such a link, the real
+// API server without MutatingAdmissionPolicy, as those before Kubernetes 1.36
+// are. kwokctl links to the link, and passes no environment on.
+func playAPIServer() {
+	if filepath.Base(os.Args[0]) != string(binaries.APIServer) {
+		return
+	}
+	link, err := os.Readlink(os.Args[0])
+	var server []byte
+	if err == nil {
+		server, err = os.ReadFile(filepath.Join(filepath.Dir(link), realAPIServer))
+	}
+	if err == nil {
+		err = syscall.Exec(string(server), append(slices.Clone(os.Args),
+			"--feature-gates=MutatingAdmissionPolicy=false",
+			"--runtime-config=admissionregistration.k8s.io/v1/mutatingadmissionpolicies=false,admissionregistration.k8s.io/v1/mutatingadmissionpolicybindings=false",
+		), os.Environ())
+	}
+	fmt.Fprintln(os.Stderr, err)
+	os.Exit(1)
+}
