@@ -114,14 +114,21 @@ func open(dir string) (*Folder, error) {
 	if err := os.MkdirAll(filepath.Join(abs, LogsDir), 0o755); err != nil {
 		return nil, fmt.Errorf("making report folder %s: %w", dir, err)
 	}
-	lock := flock.New(filepath.Join(abs, lockFile))
+	// The lock is the folder's own: a file for it would be uploaded with the
+	// results of a job that was killed.
+	lock := flock.New(abs, flock.SetFlag(os.O_RDONLY))
 	ok, err := lock.TryLock()
+	if err != nil {
+		// Not every system and file system locks folders.
+		lock = flock.New(filepath.Join(abs, lockFile))
+		ok, err = lock.TryLock()
+	}
 	if err != nil {
 		return nil, fmt.Errorf("report folder %s is not writable: %w", dir, err)
 	}
 	if ok && !sameFile(lock) {
-		// Who had the folder let go of it, and removed the file, between our
-		// opening the file and locking it: others would lock another file.
+		// Who had the folder let go of it, and removed it or the file, between
+		// our opening it and locking it: others would lock another one.
 		err := lock.Unlock()
 		return nil, errors.Join(fmt.Errorf("report folder %s: %w: try again", dir, ErrInUse), err)
 	}
@@ -131,7 +138,7 @@ func open(dir string) (*Folder, error) {
 	return &Folder{dir: abs, lock: lock}, nil
 }
 
-// sameFile reports whether the file that is locked is still the one at its path.
+// sameFile reports whether what is locked is still what is at its path.
 func sameFile(lock *flock.Flock) bool {
 	locked, err := lock.Stat()
 	if err != nil {
@@ -321,9 +328,12 @@ func (f *Folder) Close() error {
 	if f.events != nil {
 		err = f.events.Close()
 	}
-	// The lock file goes first: a process that waits for it would otherwise
-	// lock a file that is about to vanish.
-	return errors.Join(err, os.Remove(f.lock.Path()), f.lock.Unlock())
+	if f.lock.Path() != f.dir {
+		// The lock file goes first: a process that waits for it would otherwise
+		// lock a file that is about to vanish.
+		err = errors.Join(err, os.Remove(f.lock.Path()))
+	}
+	return errors.Join(err, f.lock.Unlock())
 }
 
 // Cut shortens s to at most limit bytes at a rune boundary, and says how much

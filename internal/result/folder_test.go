@@ -506,6 +506,27 @@ func TestAFullDisk(t *testing.T) {
 	}
 }
 
+// TestAFolderInUseHoldsOnlyResults: whatever lies there when a job is killed is
+// uploaded with them.
+func TestAFolderInUseHoldsOnlyResults(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("folders cannot be locked there, so a file is")
+	}
+	dir := t.TempDir()
+	f := create(t, dir)
+	defer f.Close()
+	appendTo(t, f, ended("a", 1, result.TestPassed))
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		if !slices.Contains([]string{result.PlanFile, result.ManifestFile, result.EventsFile, result.LogsDir}, e.Name()) {
+			t.Errorf("%s lies among the results", e.Name())
+		}
+	}
+}
+
 // TestALockOfADeadProcess kills a process that holds a folder: the next gets it.
 func TestALockOfADeadProcess(t *testing.T) {
 	if dir := os.Getenv("RESULT_TEST_HOLD"); dir != "" {
