@@ -31,6 +31,17 @@ func jobBase(c *config.Config, j config.Job, variant bool) (prowconfig.JobBase, 
 	if err != nil {
 		return prowconfig.JobBase{}, err
 	}
+	decoration := &prowapi.DecorationConfig{
+		Timeout:          &prowapi.Duration{Duration: time.Duration(s.Timeout)},
+		GracePeriod:      &prowapi.Duration{Duration: time.Duration(s.GracePeriod)},
+		GCSConfiguration: bucket(c),
+	}
+	if j.Kind != config.Postsubmit {
+		// Of an aborted job sidecar would otherwise upload twice, at the abort and
+		// at the end, side by side, and the first could win. Results are written
+		// at the end.
+		decoration.UploadIgnoresInterrupts = &decorate
+	}
 	return prowconfig.JobBase{
 		Name:           j.Name,
 		Labels:         c.JobLabels(j),
@@ -39,14 +50,10 @@ func jobBase(c *config.Config, j config.Job, variant bool) (prowconfig.JobBase, 
 		Annotations:    annotations(c, j, variant),
 		Spec:           spec,
 		UtilityConfig: prowconfig.UtilityConfig{
-			Decorate:  &decorate,
-			PathAlias: pathAlias(c, j),
-			ExtraRefs: extraRefs(c, j),
-			DecorationConfig: &prowapi.DecorationConfig{
-				Timeout:          &prowapi.Duration{Duration: time.Duration(s.Timeout)},
-				GracePeriod:      &prowapi.Duration{Duration: time.Duration(s.GracePeriod)},
-				GCSConfiguration: bucket(c),
-			},
+			Decorate:         &decorate,
+			PathAlias:        pathAlias(c, j),
+			ExtraRefs:        extraRefs(c, j),
+			DecorationConfig: decoration,
 		},
 	}, nil
 }

@@ -13,9 +13,13 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	prowapi "sigs.k8s.io/prow/pkg/apis/prowjobs/v1"
+	"sigs.k8s.io/prow/pkg/entrypoint"
+	"sigs.k8s.io/prow/pkg/kube"
 	"sigs.k8s.io/prow/pkg/pjutil"
 	"sigs.k8s.io/prow/pkg/pod-utils/decorate"
+	"sigs.k8s.io/prow/pkg/sidecar"
 
+	"github.com/windows-op-readiness/windows-op-readiness/internal/config"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/provider/kwok/kwoktest"
 	"github.com/windows-op-readiness/windows-op-readiness/jobs"
 )
@@ -31,43 +35,86 @@ func TestPods_are_taken_by_an_API_server(t *testing.T) {
 		}
 	}
 	for name, c := range configurations(t) {
-		cfg := prowOf(t, c).load(t)
-		refs := prowapi.Refs{Org: c.Org(), Repo: c.Repo(), BaseRef: "main", BaseSHA: "base", Pulls: []prowapi.Pull{{Number: 7, SHA: "head", Author: "member"}}}
-		var specs []prowapi.ProwJobSpec
-		for _, j := range cfg.AllStaticPresubmits(nil) {
-			specs = append(specs, pjutil.PresubmitSpec(j, refs))
-		}
-		for _, j := range cfg.AllStaticPostsubmits(nil) {
-			merged := refs
-			merged.Pulls = nil
-			specs = append(specs, pjutil.PostsubmitSpec(j, merged))
-		}
-		for _, j := range cfg.AllPeriodics() {
-			specs = append(specs, pjutil.PeriodicSpec(j))
-		}
-		for _, spec := range specs {
-			pj := pjutil.NewProwJob(spec, nil, nil)
-			pj.Status.BuildID = "1836000000000000017"
-			pod, err := decorate.ProwJobToPod(pj)
-			if err != nil {
-				t.Errorf("%s: %s: Prow cannot make a pod of it: %v", name, spec.Job, err)
-				continue
-			}
-			pod.Namespace = ""
+		for _, pod := range podsOf(t, name, c) {
+			job := pod.Labels[kube.ProwJobAnnotation]
 			created, err := client.CoreV1().Pods("default").Create(t.Context(), pod, metav1.CreateOptions{})
 			if err != nil {
-				t.Errorf("%s: %s: the API server refuses its pod: %v", name, spec.Job, err)
+				t.Errorf("%s: %s: the API server refuses its pod: %v", name, job, err)
 				continue
 			}
 			if qos := created.Status.QOSClass; qos == corev1.PodQOSBestEffort {
-				t.Errorf("%s: %s: its pod is %s", name, spec.Job, qos)
+				t.Errorf("%s: %s: its pod is %s", name, job, qos)
 			}
 			var containers []string
 			for _, container := range created.Spec.Containers {
 				containers = append(containers, container.Name)
 			}
 			if !slices.Contains(containers, "test") || !slices.Contains(containers, "sidecar") {
-				t.Errorf("%s: %s: its containers are %v", name, spec.Job, containers)
+				t.Errorf("%s: %s: its containers are %v", name, job, containers)
+			}
+		}
+	}
+}
+
+// podsOf are the pods that Prow makes of all jobs of a configuration.
+func podsOf(t *testing.T, name string, c *config.Config) []*corev1.Pod {
+	t.Helper()
+	cfg := prowOf(t, c).load(t)
+	refs := prowapi.Refs{Org: c.Org(), Repo: c.Repo(), BaseRef: "main", BaseSHA: "base", Pulls: []prowapi.Pull{{Number: 7, SHA: "head", Author: "member"}}}
+	var specs []prowapi.ProwJobSpec
+	for _, j := range cfg.AllStaticPresubmits(nil) {
+		specs = append(specs, pjutil.PresubmitSpec(j, refs))
+	}
+	for _, j := range cfg.AllStaticPostsubmits(nil) {
+		merged := refs
+		merged.Pulls = nil
+		specs = append(specs, pjutil.PostsubmitSpec(j, merged))
+	}
+	for _, j := range cfg.AllPeriodics() {
+		specs = append(specs, pjutil.PeriodicSpec(j))
+	}
+	var pods []*corev1.Pod
+	for _, spec := range specs {
+		pj := pjutil.NewProwJob(spec, nil, nil)
+		pj.Status.BuildID = "1836000000000000017"
+		pod, err := decorate.ProwJobToPod(pj)
+		if err != nil {
+			t.Errorf("%s: %s: Prow cannot make a pod of it: %v", name, spec.Job, err)
+			continue
+		}
+		pod.Namespace = ""
+		pods = append(pods, pod)
+	}
+	return pods
+}
+
+// TestAbortedJobs_are_uploaded_once: sidecar waits for the results that the
+// stopped run writes, and the kubelet leaves time for the upload.
+func TestAbortedJobs_are_uploaded_once(t *testing.T) {
+	for name, c := range configurations(t) {
+		for _, pod := range podsOf(t, name, c) {
+			var around entrypoint.Options
+			var upload sidecar.Options
+			for _, container := range pod.Spec.Containers {
+				for _, v := range container.Env {
+					var err error
+					switch v.Name {
+					case entrypoint.JSONConfigEnvVar:
+						err = around.LoadConfig(v.Value)
+					case sidecar.JSONConfigEnvVar:
+						err = upload.LoadConfig(v.Value)
+					}
+					if err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+			job := pod.Labels[kube.ProwJobAnnotation]
+			if tests := pod.Labels[kube.ProwJobTypeLabel] != string(prowapi.PostsubmitJob); upload.IgnoreInterrupts != tests {
+				t.Errorf("%s: %s: sidecar waits for its end: %t", name, job, upload.IgnoreInterrupts)
+			}
+			if seconds := pod.Spec.TerminationGracePeriodSeconds; seconds == nil || float64(*seconds) < around.GracePeriod.Seconds()+60 {
+				t.Errorf("%s: %s: of its %v seconds nothing is left for the upload after %s of grace", name, job, seconds, around.GracePeriod)
 			}
 		}
 	}
