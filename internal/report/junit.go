@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -47,7 +48,7 @@ func JUnit(j *verdict.Judgement) ([]junit.File, error) {
 	for _, s := range j.Suites {
 		cases = append(cases, junit.Case{
 			Name:    strings.TrimSpace(fmt.Sprintf("batch %s %s", s.Batch, s.Node)),
-			Failure: &junit.Detail{Message: firstLine(gist(s.Message)), Type: errorType, Body: s.Message},
+			Failure: failure(errorType, "", s.Message),
 		})
 	}
 	part, err := junit.Split(runContext, cases, junit.SplitOptions{})
@@ -159,35 +160,52 @@ func podText(p *result.Pod) string {
 	return short(fmt.Sprintf("%s/%s: %s", p.Namespace, p.Name, strings.Join(parts, "; ")), maxText)
 }
 
-// detail says in a JUnit case how it ended. TestGrid shows the first and the
-// last 70 characters of message and body together, and no type; so what ended
-// otherwise than a test of Kubernetes can says so at the beginning.
+// detail says in a JUnit case how it ended.
+//
+// TestGrid, Spyglass and others show the attribute and the body one after the
+// other, so neither says again what the other has. TestGrid shows the first and
+// the last 70 bytes of both together, and no type; so what ended otherwise than
+// a test of Kubernetes can says so at the beginning.
 func detail(c *junit.Case, outcome verdict.Outcome, reason string) {
-	if reason == "" {
-		reason = string(outcome)
-	}
-	d := &junit.Detail{Message: firstLine(gist(reason)), Body: reason}
 	switch outcome {
 	case verdict.Passed, verdict.Flaky:
 	case verdict.Failed:
-		d.Type = failedType
-		c.Failure = d
+		c.Failure = failure(failedType, "", cmp.Or(reason, failedType))
 	case verdict.Unproven:
-		d.Type = unprovenType
-		d.Message = unprovenType + ": " + d.Message
-		c.Failure = d
+		c.Failure = failure(unprovenType, unprovenType+": ", reason)
 	case verdict.Error:
-		d.Type = errorType
-		d.Message = errorType + ": " + d.Message
-		c.Failure = d
+		c.Failure = failure(errorType, errorType+": ", reason)
 	default:
-		d.Message = string(outcome)
-		d.Body = string(outcome) + ": " + reason
-		c.Skipped = d
+		// TestGrid drops what is skipped with an empty body.
+		text := string(outcome)
+		if reason != "" {
+			text += ": " + reason
+		}
+		c.Skipped = &junit.Detail{Body: text}
 	}
 }
 
-func firstLine(s string) string {
-	line, _, _ := strings.Cut(s, "\n")
-	return result.Cut(line, 500)
+// maxMessage is about how long, in bytes, the attribute of a failure gets.
+const maxMessage = 500
+
+// failure is a failure whose attribute is the first line of what a test said,
+// after prefix, and whose body is the rest: where ginkgo says that it was comes
+// last.
+func failure(kind, prefix, text string) *junit.Detail {
+	message, rest, _ := strings.Cut(gist(text), "\n")
+	if len(message) > maxMessage {
+		cut := strings.ToValidUTF8(message[:maxMessage], "")
+		if space := strings.LastIndexByte(cut, ' '); space > maxMessage/2 {
+			cut = cut[:space]
+		}
+		rest = "… " + strings.TrimSpace(message[len(cut):]) + "\n" + rest
+		message = cut + " …"
+	}
+	message = strings.TrimSuffix(prefix+message, ": ")
+	var where []string
+	for _, line := range nodeLine.FindAllString(text, -1) {
+		where = append(where, strings.TrimSpace(line))
+	}
+	body := strings.Trim(strings.Trim(rest, "\n")+"\n\n"+strings.Join(where, "\n"), "\n")
+	return &junit.Detail{Message: message, Type: kind, Body: body}
 }

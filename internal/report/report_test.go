@@ -2,6 +2,7 @@ package report_test
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/csv"
 	"encoding/json"
 	"encoding/xml"
@@ -16,6 +17,9 @@ import (
 	"testing"
 	"time"
 	"unicode"
+	"unicode/utf8"
+
+	gridjunit "github.com/GoogleCloudPlatform/testgrid/metadata/junit"
 
 	"github.com/windows-op-readiness/windows-op-readiness/internal/report"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/result"
@@ -272,6 +276,9 @@ func readJUnit(t testing.TB, run *result.Run) (names []string, cases map[string]
 				if c.Skipped != nil && strings.TrimSpace(c.Skipped.Body) == "" {
 					t.Errorf("%s: %s is skipped without a reason in its body", f.Name, c.Name)
 				}
+				if d := cmp.Or(c.Failure, c.Skipped); d != nil && d.Message != "" && strings.Contains(d.Body, d.Message) {
+					t.Errorf("%s: %s says %q twice to those who show message and body", f.Name, c.Name, d.Message)
+				}
 			}
 		}
 		if s.Tests != strconv.Itoa(n) {
@@ -361,6 +368,61 @@ func TestJUnit(t *testing.T) {
 	has(row("net-flaky", 0), 0, property{"pod", "n-1/p: no node; Pending; not scheduled: 0/4 nodes are available: 2 Insufficient memory"})
 	has(row("net-flaky", 0), 1, property{"evidence", "1 pod, on Windows ltsc2025 (simulated)"})
 	has(row("net-unproven", 0), 0, property{"unobserved", "pods that came and went between 12:00:01 and 12:00:09 UTC were not seen: the watch on pods broke"})
+}
+
+// What TestGrid's own code, and with it Spyglass, makes of a failure: all of it,
+// once, the most useful part first.
+func TestJUnitIsSaidOnce(t *testing.T) {
+	long := strings.TrimSpace(strings.Repeat("word ", 200)) + " end"
+	for what, c := range map[string]struct {
+		text, message, cell string
+		whole               []string // in this order
+	}{
+		"one line": {
+			"[TIMEDOUT] it did not end within 2m0s", "[TIMEDOUT] it did not end within 2m0s",
+			"[TIMEDOUT] it did not end within 2m0s", nil,
+		},
+		"ginkgo's place comes last": {
+			"[It] k8s.io/kubernetes@v1.36.3/test/e2e/x.go:9\n\n[FAILED] expected <int>: 1\nto equal <int>: 2", "[FAILED] expected <int>: 1",
+			"[FAILED] expected <int>: 1\nto equal <int>: 2\n\n[It] k8s.io/kubernetes@v1.36.3/test/e2e/x.go:9", nil,
+		},
+		"a long line is continued": {
+			long, "", "", []string{"word word", "…", "word", "end"},
+		},
+		"a long word is not cut inside of a character": {
+			strings.Repeat("ü", 400), "", "", []string{"üü", "…", "üü"},
+		},
+		"nothing": {"", "failed", "failed", nil},
+	} {
+		run := everyOutcome()
+		for id := range run.Attempts {
+			for i := range run.Attempts[id] {
+				run.Attempts[id][i].Message = c.text
+			}
+		}
+		_, cases := readJUnit(t, run)
+		got := cases["net-failed [sig-x] net-failed-0 [Conformance]"][0].Failure
+		seen := gridjunit.Result{Failure: &gridjunit.Failure{Message: got.Message, Value: got.Body}}
+		if c.message != "" && (got.Message != c.message || seen.Message(140) != c.cell) {
+			t.Errorf("%s: message %q, cell %q", what, got.Message, seen.Message(140))
+		}
+		whole := seen.Message(-1)
+		for _, part := range c.whole {
+			_, after, found := strings.Cut(whole, part)
+			if !found {
+				t.Errorf("%s: %q is not in its place in %q", what, part, seen.Message(-1))
+			}
+			whole = after
+		}
+		for _, word := range []string{"word", "ü"} {
+			if n := strings.Count(seen.Message(-1), word); n != strings.Count(c.text, word) {
+				t.Errorf("%s: %q is there %d times", what, word, n)
+			}
+		}
+		if len(got.Message) > 600 || !utf8.ValidString(got.Message) || strings.ContainsRune(got.Message, utf8.RuneError) {
+			t.Errorf("%s: message %q", what, got.Message)
+		}
+	}
 }
 
 // hostile puts a text wherever a results folder from elsewhere can have one.
