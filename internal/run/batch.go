@@ -317,16 +317,28 @@ func (b *batch) Finished(f e2e.Finished) {
 	b.runs(nil)
 	b.said[f.Name] = f
 	b.bmu.Unlock()
-	state, message := f.State, f.Message
-	if state == result.TestFailed {
-		// A test that fails because the cluster is gone had no fair run.
-		if err := b.probe(); err != nil {
-			state = result.TestError
-			message = fmt.Sprintf("the API server does not answer: %v\nThe test said: %s", err, message)
-			b.lost(fmt.Sprintf("the API server stopped answering: %v", err))
-		}
-	}
+	state, message := b.fair(f)
 	b.finishObserved(t, result.TestRun{State: state, Seconds: f.Seconds, Message: message, Unobserved: unobserved}, pods)
+}
+
+// fair tells how a test ended. One that fails because the cluster is gone had
+// no fair run.
+func (b *batch) fair(f e2e.Finished) (result.TestState, string) {
+	if f.State != result.TestFailed {
+		return f.State, f.Message
+	}
+	b.mu.Lock()
+	gone := b.gone
+	b.mu.Unlock()
+	if gone == "" {
+		err := b.probe()
+		if err == nil {
+			return f.State, f.Message
+		}
+		b.lost(fmt.Sprintf("the API server stopped answering: %v", err))
+		gone = fmt.Sprintf("the API server does not answer: %v", err)
+	}
+	return result.TestError, fmt.Sprintf("%s\nThe test said: %s", gone, f.Message)
 }
 
 func (b *batch) Destroyed(namespace string) {
@@ -414,7 +426,8 @@ func (b *batch) settle(path, unfinished string, ended bool) {
 		}
 		if report != nil {
 			if f, ok := report.Tests[t.Name]; ok {
-				b.finishObserved(t, result.TestRun{State: f.State, Seconds: f.Seconds, Message: f.Message, Unobserved: unheard}, nil)
+				state, message := b.fair(f)
+				b.finishObserved(t, result.TestRun{State: state, Seconds: f.Seconds, Message: message, Unobserved: unheard}, nil)
 				continue
 			}
 			if byItself && report.Pending[t.Name] {

@@ -435,6 +435,16 @@ func TestAClusterThatGoesAway(t *testing.T) {
 	}
 }
 
+// What is known from ginkgo's report alone is judged no harder.
+func TestAClusterThatGoesAwayWithTheOutput(t *testing.T) {
+	b := newBench(t, e2etest.Script{Do: map[string][]string{name("b"): {e2etest.Outage}, name("c"): {e2etest.UnsaidFailure}}})
+	done := b.must()
+	b.want(done, "a:passed b:error c:error d:passed")
+	contains(t, "the message of c", message(done, "c"), "the API server stopped answering: connection refused\nThe test said: [FAILED] expected")
+	b = newBench(t, e2etest.Script{Do: map[string][]string{name("c"): {e2etest.UnsaidFailure}}})
+	b.want(b.must(), "a:passed b:passed c:failed d:passed")
+}
+
 // A cluster may go away without any test noticing.
 func TestAClusterThatGoesAwaySilently(t *testing.T) {
 	b := newBench(t, e2etest.Script{Do: map[string][]string{name("b"): {e2etest.Hang}}})

@@ -69,6 +69,8 @@ const (
 	// Unsaid tests pass in the report, and Unreported ones in the output only.
 	Unsaid     = "unsaid"
 	Unreported = "unreported"
+	// UnsaidFailure fails in the report, and its output is lost.
+	UnsaidFailure = "unsaid-failure"
 	// Lie passes in the output and fails in the report.
 	Lie = "lie"
 	// Outage makes the file [Folder.Outage], and then fails.

@@ -170,6 +170,10 @@ func (s *suite) test(name, do string) int {
 	case Unsaid:
 		s.add(name, "passed", 1e6, "")
 		return 0
+	case UnsaidFailure:
+		s.add(name, "failed", 1e6, "expected a Windows node")
+		s.failed = true
+		return 0
 	case Pending:
 		fmt.Printf("P [PENDING]\n%s\nfake.go:1\n%s\n", name, delimiter)
 		s.add(name, "pending", 0, "")
