@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -13,6 +14,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -269,14 +271,11 @@ type faults struct {
 	answer func(n int, w http.ResponseWriter, r *http.Request) bool
 }
 
-// now sets how requests are answered from now on, and returns how many there
-// have been.
-func (f *faults) now(answer func(n int, w http.ResponseWriter, r *http.Request) bool) int {
+// now sets how requests are answered from now on, and counts them anew.
+func (f *faults) now(answer func(n int, w http.ResponseWriter, r *http.Request) bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	seen := f.seen
 	f.seen, f.answer = 0, answer
-	return seen
 }
 
 func (f *faults) around(next http.Handler) http.Handler {
@@ -299,10 +298,14 @@ func TestRequestsAreRepeatedWhereItHelps(t *testing.T) {
 	}
 	for url, emulator := range emulators {
 		for _, c := range []struct {
-			status, requests int
+			status, uploads int
 		}{{408, 3}, {429, 3}, {500, 3}, {503, 3}, {0, 3}, {400, 1}, {401, 1}, {403, 1}, {404, 1}} {
 			t.Run(fmt.Sprint(url, " ", c.status), func(t *testing.T) {
+				var uploads atomic.Int32
 				f := &faults{answer: func(_ int, w http.ResponseWriter, r *http.Request) bool {
+					if r.Method == http.MethodPost || r.Method == http.MethodPut {
+						uploads.Add(1)
+					}
 					if c.status == 0 {
 						panic(http.ErrAbortHandler)
 					}
@@ -314,8 +317,8 @@ func TestRequestsAreRepeatedWhereItHelps(t *testing.T) {
 				if err := b.Put(t.Context(), object("a", "hello")); err == nil {
 					t.Error("no error")
 				}
-				seen := f.now(func(n int, w http.ResponseWriter, _ *http.Request) bool {
-					if n == 1 && c.requests > 1 {
+				f.now(func(n int, w http.ResponseWriter, _ *http.Request) bool {
+					if n == 1 && c.uploads > 1 {
 						if c.status == 0 {
 							panic(http.ErrAbortHandler)
 						}
@@ -324,8 +327,8 @@ func TestRequestsAreRepeatedWhereItHelps(t *testing.T) {
 					}
 					return false
 				})
-				if seen != c.requests {
-					t.Errorf("%d requests, want %d", seen, c.requests)
+				if seen := int(uploads.Load()); seen != c.uploads {
+					t.Errorf("%d uploads, want %d", seen, c.uploads)
 				}
 				if err := b.Put(t.Context(), object("a", "hello")); err != nil {
 					t.Errorf("after one failure: %v", err)
@@ -490,6 +493,21 @@ func TestAFolderThatCannotBeOne(t *testing.T) {
 	}
 }
 
+// Who only looks makes no folder.
+func TestLookingMakesNoFolder(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "bucket")
+	url, err := FileURL(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Open(t.Context(), url, Options{Existing: true}); !errors.Is(err, ErrNoBucket) {
+		t.Errorf("got %v, want %v", err, ErrNoBucket)
+	}
+	if _, err := os.Stat(dir); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the folder: %v", err)
+	}
+}
+
 func TestURLsOfBuckets(t *testing.T) {
 	for raw, want := range map[string]Location{
 		"gs://a-bucket":        {Scheme: GCS, Name: "a-bucket"},
@@ -525,5 +543,134 @@ func TestWithoutCredentials(t *testing.T) {
 	_, err = Open(t.Context(), "s3://readiness", Options{})
 	if err == nil || !strings.Contains(err.Error(), "aws sso login") {
 		t.Errorf("got %v", err)
+	}
+}
+
+// loses lets uploads and removals arrive, and loses each answer to them. When
+// all is set, no other request is answered either.
+func loses(all *atomic.Bool) func(http.Handler) http.Handler {
+	return func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			changes := r.Method != http.MethodGet && r.Method != http.MethodHead
+			if changes {
+				next.ServeHTTP(httptest.NewRecorder(), r)
+			}
+			if changes || all.Load() {
+				panic(http.ErrAbortHandler)
+			}
+			next.ServeHTTP(w, r)
+		})
+	}
+}
+
+// What was done counts, also where every answer that says so is lost.
+func TestLostAnswers(t *testing.T) {
+	for url, emulator := range map[string]func(*testing.T, func(http.Handler) http.Handler) string{
+		"gs://readiness": gcsEmulator,
+		"s3://readiness": s3Emulator,
+	} {
+		for _, fresh := range []bool{false, true} {
+			t.Run(fmt.Sprint(url, " new ", fresh), func(t *testing.T) {
+				var all atomic.Bool
+				b := open(t, url, Options{Endpoint: emulator(t, loses(&all))})
+				o := object("a", "hello")
+				o.New, o.Metadata = fresh, map[string]string{"link": "gs://x"}
+				if err := b.Put(t.Context(), o); err != nil {
+					t.Errorf("the upload has arrived: %v", err)
+				}
+				if err := b.Delete(t.Context(), "a"); err != nil {
+					t.Errorf("the object is gone: %v", err)
+				}
+				all.Store(true)
+				if err := b.Put(t.Context(), o); !errors.Is(err, ErrUncertain) {
+					t.Errorf("nobody knows whether the upload has arrived: %v", err)
+				}
+				if err := b.Delete(t.Context(), "a"); !errors.Is(err, ErrUncertain) {
+					t.Errorf("nobody knows whether the object is gone: %v", err)
+				}
+			})
+		}
+	}
+}
+
+// What was there before is not what should have arrived.
+func TestUploadsThatDidNotArrive(t *testing.T) {
+	for url, emulator := range map[string]func(*testing.T, func(http.Handler) http.Handler) string{
+		"gs://readiness": gcsEmulator,
+		"s3://readiness": s3Emulator,
+	} {
+		t.Run(url, func(t *testing.T) {
+			f := &faults{}
+			b := open(t, url, Options{Endpoint: emulator(t, f.around)})
+			before := object("a", "hello")
+			before.Metadata = map[string]string{"link": "gs://x"}
+			if err := b.Put(t.Context(), before); err != nil {
+				t.Fatal(err)
+			}
+			f.now(func(_ int, _ http.ResponseWriter, r *http.Request) bool {
+				if r.Method != http.MethodGet && r.Method != http.MethodHead {
+					panic(http.ErrAbortHandler)
+				}
+				return false
+			})
+			linked := object("a", "hello")
+			linked.Metadata = map[string]string{"link": "gs://y"}
+			typed := object("a", "hello")
+			typed.ContentType = "application/json"
+			for name, o := range map[string]*Object{"other content": object("a", "jello"), "other metadata": linked, "other type": typed, "nothing there": object("b", "hello")} {
+				if err := b.Put(t.Context(), o); err == nil || errors.Is(err, ErrUncertain) {
+					t.Errorf("%s: %v; want an error that leaves no doubt", name, err)
+				}
+			}
+			if err := b.Delete(t.Context(), "a"); err == nil || errors.Is(err, ErrUncertain) {
+				t.Errorf("removing: %v; want an error that leaves no doubt", err)
+			}
+		})
+	}
+}
+
+// A role that may create and not delete cannot repeat an upload whose answer
+// was lost: Google refuses it, because the object is there.
+func TestAnUploadThatIsRefusedBecauseItArrived(t *testing.T) {
+	created := func(next http.Handler) http.Handler {
+		uploads := 0
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.Method != http.MethodPost {
+				next.ServeHTTP(w, r)
+				return
+			}
+			if uploads++; uploads > 1 {
+				w.WriteHeader(http.StatusForbidden)
+				return
+			}
+			next.ServeHTTP(httptest.NewRecorder(), r)
+			panic(http.ErrAbortHandler)
+		})
+	}
+	b := open(t, "gs://readiness", Options{Endpoint: gcsEmulator(t, created)})
+	if err := b.Put(t.Context(), object("a", "hello")); err != nil {
+		t.Error(err)
+	}
+}
+
+// Google wants another permission for replacing an object than for making one,
+// and does not always name it.
+func TestReplacingTakesThePermissionToDelete(t *testing.T) {
+	f := &faults{}
+	b := open(t, "gs://readiness", Options{Endpoint: gcsEmulator(t, f.around)})
+	if err := b.Put(t.Context(), object("latest-build.txt", "1")); err != nil {
+		t.Fatal(err)
+	}
+	f.now(func(_ int, w http.ResponseWriter, r *http.Request) bool {
+		if r.Method == http.MethodPost {
+			w.WriteHeader(http.StatusForbidden)
+			return true
+		}
+		return false
+	})
+	for key, want := range map[string]string{"latest-build.txt": "replacing gs://readiness/latest-build.txt: permission denied: it takes storage.objects.delete", "new": "storage.objects.create"} {
+		if err := b.Put(t.Context(), object(key, "2")); !errors.Is(err, ErrDenied) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %v, want %q", key, err, want)
+		}
 	}
 }

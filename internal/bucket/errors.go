@@ -30,6 +30,9 @@ var (
 	ErrNoBucket = errors.New("there is no such bucket, or these credentials may not see it")
 	// ErrDenied says that a permission is missing.
 	ErrDenied = errors.New("permission denied")
+	// ErrUncertain says that the answer to an upload, or to a removal, was lost,
+	// and that the bucket does not say either whether it was done.
+	ErrUncertain = errors.New("whether that was done is not known")
 	// ErrCredentials says that the credentials were refused.
 	ErrCredentials = errors.New("the credentials were refused")
 )
@@ -40,7 +43,9 @@ var deeds = map[string]struct{ doing, google, amazon string }{
 	"list":   {"listing", "storage.objects.list", "s3:ListBucket"},
 	"get":    {"reading", "storage.objects.get", "s3:GetObject"},
 	"create": {"uploading", "storage.objects.create", "s3:PutObject"},
-	"delete": {"removing", "storage.objects.delete", "s3:DeleteObject"},
+	// To Google, replacing an object is deleting it.
+	"replace": {"replacing", "storage.objects.delete", "s3:PutObject"},
+	"delete":  {"removing", "storage.objects.delete", "s3:DeleteObject"},
 }
 
 // googlePermission is how Google names a missing permission in an error.

@@ -9,6 +9,7 @@ import (
 	"hash/crc32"
 	"io"
 	"maps"
+	"net/http"
 	"path"
 	"strconv"
 	"strings"
@@ -250,27 +251,74 @@ func (b *Bucket) NewReader(ctx context.Context, key string) (io.ReadCloser, erro
 	return r, nil
 }
 
-// Put uploads an object. When it returns, the store has checked that what
-// arrived has the object's checksum.
+// Put uploads an object. When it returns nil, the store has checked that what
+// arrived has the object's checksum. An upload whose answers were lost is looked
+// for, and counts when it is there. An error is an [ErrUncertain] where even
+// that could not be told; after any other the upload has not arrived.
 func (b *Bucket) Put(ctx context.Context, o *Object) error {
-	err := b.do(ctx, "uploading "+b.URL(o.Key), o.Sum.Size, func(ctx context.Context) error { return b.put(ctx, o) })
+	doubtful := false
+	err := b.do(ctx, "uploading "+b.URL(o.Key), o.Sum.Size, func(ctx context.Context) error {
+		err := b.put(ctx, o)
+		doubtful = doubtful || err != nil && worthRepeating(err)
+		return err
+	})
 	if err == nil {
 		return nil
 	}
-	err = b.explain("create", o.Key, err)
-	if errors.Is(err, ErrExists) && b.arrived(ctx, o) {
-		return nil // an earlier attempt had arrived, but its answer had not
+	var source sourceError
+	denied := b.Scheme == GCS && statusOf(err) == http.StatusForbidden
+	if errors.As(err, &source) || !doubtful && !denied && !errors.Is(err, ErrExists) && statusOf(err) != http.StatusPreconditionFailed {
+		return b.explain("create", o.Key, err)
 	}
-	return err
+	there, arrived, looked := b.patient(few).arrived(ctx, o)
+	switch {
+	case arrived:
+		return nil
+	case looked == nil && there && denied:
+		return b.explain("replace", o.Key, err)
+	case looked != nil && doubtful:
+		return fmt.Errorf("%w; %w", b.explain("create", o.Key, err), ErrUncertain)
+	}
+	return b.explain("create", o.Key, err)
 }
 
-func (b *Bucket) arrived(ctx context.Context, o *Object) bool {
+// few is how often the bucket is asked what became of a request that failed as
+// often as it may.
+const few = 3
+
+// patient returns the bucket with at most so many attempts at each request.
+func (b *Bucket) patient(attempts int) *Bucket {
+	c := *b
+	c.retry.Attempts = min(c.retry.Attempts, attempts)
+	return &c
+}
+
+// Arrived reports whether the bucket holds an object as Put would upload it,
+// by its checksum, type and metadata.
+func (b *Bucket) Arrived(ctx context.Context, o *Object) (bool, error) {
+	_, arrived, err := b.arrived(ctx, o)
+	return arrived, err
+}
+
+// arrived reports whether there is an object of o's key, and whether it is o.
+func (b *Bucket) arrived(ctx context.Context, o *Object) (there, same bool, err error) {
 	a, err := b.Stat(ctx, o.Key)
-	if err != nil {
-		return false
+	if errors.Is(err, ErrNotExist) {
+		return false, false, nil
 	}
-	same, err := b.Same(ctx, a, o.Sum)
-	return err == nil && same
+	if err != nil {
+		return false, false, err
+	}
+	if a.ContentType != o.ContentType || a.ContentEncoding != o.ContentEncoding {
+		return true, false, nil
+	}
+	for k, v := range o.Metadata {
+		if a.Metadata[k] != v {
+			return true, false, nil
+		}
+	}
+	same, err = b.Same(ctx, a, o.Sum)
+	return true, same, err
 }
 
 func (b *Bucket) put(ctx context.Context, o *Object) error {
@@ -346,14 +394,29 @@ func (b *Bucket) writerOptions(o *Object) *blob.WriterOptions {
 	return options
 }
 
-// Delete removes an object; one that is not there is no error.
+// Delete removes an object; one that is not there is no error. An error is an
+// [ErrUncertain] where it is not known whether the object is still there.
 func (b *Bucket) Delete(ctx context.Context, key string) error {
-	err := b.do(ctx, "removing "+b.URL(key), 0, func(ctx context.Context) error { return b.blob.Delete(ctx, b.key(key)) })
+	doubtful := false
+	err := b.do(ctx, "removing "+b.URL(key), 0, func(ctx context.Context) error {
+		err := b.blob.Delete(ctx, b.key(key))
+		doubtful = doubtful || err != nil && worthRepeating(err)
+		return err
+	})
 	if err == nil {
 		return nil
 	}
 	if err = b.explain("delete", key, err); errors.Is(err, ErrNotExist) {
 		return nil
+	}
+	if !doubtful {
+		return err
+	}
+	switch _, looked := b.patient(few).Stat(ctx, key); {
+	case errors.Is(looked, ErrNotExist):
+		return nil
+	case looked != nil:
+		return fmt.Errorf("%w; %w", err, ErrUncertain)
 	}
 	return err
 }

@@ -49,6 +49,8 @@ type Options struct {
 	Connections int
 	// Retry says how requests are repeated.
 	Retry Retry
+	// Existing makes no folder: one that is missing is an [ErrNoBucket].
+	Existing bool
 }
 
 // Bucket is a bucket, or what is below a prefix of it. Its methods may be
@@ -137,7 +139,8 @@ func FileURL(dir string) (string, error) {
 }
 
 // Open connects to the bucket of a URL. It finds credentials, but asks nothing
-// of the bucket yet. A folder whose parent exists is made.
+// of the bucket yet. A folder whose parent exists is made, unless it must be
+// there already.
 func Open(ctx context.Context, rawURL string, o Options) (*Bucket, error) {
 	at, err := ParseURL(rawURL)
 	if err != nil {
@@ -150,7 +153,7 @@ func Open(ctx context.Context, rawURL string, o Options) (*Bucket, error) {
 	case S3:
 		b.blob, err = openS3(ctx, at.Name, o)
 	case File:
-		b.blob, err = openFolder(at.Dir)
+		b.blob, err = openFolder(at.Dir, o.Existing)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("opening %s: %w", b.URL(""), scrub(err))
@@ -163,8 +166,12 @@ func Memory() *Bucket {
 	return &Bucket{Location: Location{Scheme: memory, Name: "memory"}, blob: memblob.OpenBucket(nil), retry: Retry{}.withDefaults()}
 }
 
-func openFolder(dir string) (*blob.Bucket, error) {
-	if err := os.Mkdir(dir, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
+func openFolder(dir string, existing bool) (*blob.Bucket, error) {
+	if existing {
+		if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
+			return nil, fmt.Errorf("%w: there is no folder %s", ErrNoBucket, dir)
+		}
+	} else if err := os.Mkdir(dir, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
 		return nil, fmt.Errorf("%w; make its parent folder first", err)
 	}
 	return fileblob.OpenBucket(dir, &fileblob.Options{NoTempDir: true, DirFileMode: 0o755})
