@@ -1,9 +1,7 @@
 package jobs
 
 import (
-	"fmt"
 	"strings"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	prowapi "sigs.k8s.io/prow/pkg/apis/prowjobs/v1"
@@ -43,17 +41,14 @@ chmod +x "${bin}/e2e.test"`
 	// What run-capz-e2e.sh installs for Hyper-V before its own tests has the
 	// runtime class, and a webhook that this program does without.
 	hyperVClass = `kubectl apply -f "${GOPATH}/src/sigs.k8s.io/windows-testing/helpers/hyper-v-mutating-webhook/hyperv-runtimeclass.yaml"`
-	// No signal of Prow's gets here: runner.sh and run-capz-e2e.sh end at once,
-	// and clean up. So the program has to end before the job's time does, which
-	// began with process 1, Prow's entrypoint.
-	runInTime = `age=$(($(cut -d. -f1 /proc/uptime) - $(cut -d' ' -f22 /proc/1/stat) / 100))
-left=$((%d - age))
-exec "${bin}/op-readiness" "$@" --e2e-binary="${bin}/e2e.test" --time-limit="$((left > 60 ? left : 60))s"`
+	runTool     = `exec "${bin}/op-readiness" "$@" --e2e-binary="${bin}/e2e.test"`
 )
 
 // teardown is what run-capz-e2e.sh is left to collect logs and remove the
-// cluster.
-const teardown = 20 * time.Minute
+// cluster, as --before-timeout has it. No signal of Prow's gets to this program:
+// runner.sh and run-capz-e2e.sh end at once, and clean up. So it has to end
+// before the job's time does.
+const teardown = "20m"
 
 func scriptOf(parts ...string) string { return strings.Join(append([]string{strict}, parts...), "\n") }
 
@@ -75,8 +70,7 @@ func onCAPZ(c *config.Config, j config.Job, container *corev1.Container, env map
 	if j.Cell.Runtime == "containerd-nightly" {
 		env["WINDOWS_CONTAINERD_URL"] = nightlyContainerd
 	}
-	inTime := fmt.Sprintf(runInTime, int((time.Duration(j.Settings.Timeout) - teardown).Seconds()))
-	container.Args = append([]string{"bash", "-c", scriptOf(append(parts, inTime)...), tool}, Args(c, j)...)
+	container.Args = append([]string{"bash", "-c", scriptOf(append(parts, runTool)...), tool}, Args(c, j)...)
 }
 
 // capzVersion is the marker of the newest build of a branch: latest, or

@@ -43,6 +43,7 @@ func Args(c *config.Config, j config.Job) []string {
 		if !hasPolicy(j.Cell) && j.Cell.RuntimeClass() == "" {
 			add("steer", "cordon")
 		}
+		add("before-timeout", teardown)
 	default:
 		add("kubeconfig", path.Join(kubeconfigFolder, kubeconfigKey))
 		// The cluster is there for all jobs of its cell, and takes one run at a

@@ -49,6 +49,7 @@ type runOptions struct {
 	Probe                bool
 	ProbeTimeout         time.Duration
 	TimeLimit            time.Duration
+	BeforeTimeout        time.Duration
 	LogFormat            string
 	Output               string
 }
@@ -75,7 +76,9 @@ it happens; a run that was killed goes on with --resume.
 An interrupt (ctrl-c, SIGTERM) stops gracefully: the tests that run clean up,
 and the results so far are written. The same once more stops at once. So does
 --time-limit when its time is over, and then the exit code is the verdict's:
-what did not get its turn is not tested.
+what did not get its turn is not tested. A script in a Prow job that cleans up
+after this program says with --before-timeout how much of the job's time is its
+own.
 
 In a Prow job, results go to $ARTIFACTS, from where they are uploaded, the run
 has the build's id, and after an interrupt it is over within the grace period of
@@ -139,6 +142,7 @@ func (o *runOptions) addFlags(cmd *cobra.Command) {
 	f.BoolVar(&o.Probe, "probe", true, "let pods find out, before the tests, what the API does not tell, such as whether images can be pulled")
 	f.DurationVar(&o.ProbeTimeout, "probe-timeout", probe.DefaultLimit, "how long all probes may take, pulling images included")
 	f.DurationVar(&o.TimeLimit, "time-limit", 0, "stop gracefully this long after the start; cleaning up comes after it (default no limit)")
+	f.DurationVar(&o.BeforeTimeout, "before-timeout", 0, "in a Prow job, stop gracefully this long before the job's timeout, which has run since the job began (default at the timeout)")
 	f.StringVar(&o.LogFormat, "log-format", "", "progress as text or json (default text; live in a terminal)")
 	f.StringVarP(&o.Output, "output", "o", string(report.FormatTable), "the report at the end: table, json, markdown or csv")
 }
@@ -179,6 +183,8 @@ func (o *runOptions) validate() error {
 		return usageErrorf("--probe-timeout: at least 1s, not %s", o.ProbeTimeout)
 	case o.TimeLimit != 0 && o.TimeLimit < time.Second:
 		return usageErrorf("--time-limit: at least 1s, not %s", o.TimeLimit)
+	case o.BeforeTimeout != 0 && o.BeforeTimeout < time.Second:
+		return usageErrorf("--before-timeout: at least 1s, not %s", o.BeforeTimeout)
 	case o.LogFormat != "" && o.LogFormat != "text" && o.LogFormat != "json":
 		return usageErrorf("--log-format: unknown format %q: choose of text, json", o.LogFormat)
 	}

@@ -30,7 +30,10 @@ func (o *runOptions) start(ctx context.Context, s *Surroundings) error {
 	if err != nil {
 		return usageErrorf("%w", err)
 	}
-	prepare, deadline, done := o.limited(s.untilStop(ctx), job)
+	prepare, deadline, done, err := o.limited(s.untilStop(ctx), job)
+	if err != nil {
+		return err
+	}
 	defer done()
 	m := &result.Manifest{
 		Schema:      result.ManifestSchema,
@@ -122,7 +125,7 @@ func (o *runOptions) start(ctx context.Context, s *Surroundings) error {
 	if err := o.importConformance(folder, p, tests); err != nil {
 		return err
 	}
-	return o.execute(ctx, s, execution{plan: p, manifest: m, folder: folder, binary: binary, cluster: c, steering: steering, lock: lock, deadline: deadline, stopWithin: job.TimeToStop()})
+	return o.execute(ctx, s, execution{plan: p, manifest: m, folder: folder, binary: binary, cluster: c, steering: steering, lock: lock, deadline: deadline, stopWithin: job.TimeToStop(o.BeforeTimeout)})
 }
 
 // errTimeLimit ends what comes before the tests.
@@ -130,16 +133,25 @@ var errTimeLimit = errors.New("the time limit is over")
 
 // limited returns a context that ends with ctx, and when the run's time is over,
 // and when that is: as told, and when the timeout of a Prow job comes.
-func (o *runOptions) limited(ctx context.Context, job *prow.Job) (context.Context, time.Time, context.CancelFunc) {
-	deadline := job.Deadline(time.Now())
-	if told := time.Now().Add(o.TimeLimit); o.TimeLimit > 0 && (deadline.IsZero() || told.Before(deadline)) {
+func (o *runOptions) limited(ctx context.Context, job *prow.Job) (context.Context, time.Time, context.CancelFunc, error) {
+	now := time.Now()
+	deadline := job.Deadline(now, o.BeforeTimeout)
+	if o.BeforeTimeout > 0 {
+		switch {
+		case deadline.IsZero():
+			return nil, deadline, nil, usageErrorf("--before-timeout: this is no decorated Prow job, so there is no timeout: use --time-limit")
+		case !deadline.After(now):
+			return nil, deadline, nil, fmt.Errorf("no time is left to test: the job has used it, but for the %s of --before-timeout: give the job a longer timeout, or find out what took so long before", o.BeforeTimeout)
+		}
+	}
+	if told := now.Add(o.TimeLimit); o.TimeLimit > 0 && (deadline.IsZero() || told.Before(deadline)) {
 		deadline = told
 	}
 	if deadline.IsZero() {
-		return ctx, deadline, func() {}
+		return ctx, deadline, func() {}, nil
 	}
 	ctx, cancel := context.WithDeadlineCause(ctx, deadline, errTimeLimit)
-	return ctx, deadline, cancel
+	return ctx, deadline, cancel, nil
 }
 
 // attempt is which execution of its shard the run is.
@@ -159,7 +171,10 @@ func (o *runOptions) resume(ctx context.Context, s *Surroundings, given func(fla
 	if err != nil {
 		return usageErrorf("%w", err)
 	}
-	prepare, deadline, done := o.limited(s.untilStop(ctx), job)
+	prepare, deadline, done, err := o.limited(s.untilStop(ctx), job)
+	if err != nil {
+		return err
+	}
 	defer done()
 	folder, err := result.Reopen(o.Resume)
 	if err != nil {
@@ -222,7 +237,7 @@ func (o *runOptions) resume(ctx context.Context, s *Surroundings, given func(fla
 	if err := folder.WriteJSON(result.ManifestFile, m); err != nil {
 		return err
 	}
-	return o.execute(ctx, s, execution{plan: previous.Plan, manifest: m, folder: folder, binary: binary, cluster: c, steering: steering, lock: lock, previous: previous, deadline: deadline, stopWithin: job.TimeToStop()})
+	return o.execute(ctx, s, execution{plan: previous.Plan, manifest: m, folder: folder, binary: binary, cluster: c, steering: steering, lock: lock, previous: previous, deadline: deadline, stopWithin: job.TimeToStop(o.BeforeTimeout)})
 }
 
 // settings are the flags that a resumed run takes over.

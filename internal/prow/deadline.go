@@ -13,11 +13,17 @@ import (
 // https://github.com/kubernetes-sigs/prow/blob/main/pkg/entrypoint/run.go
 const entrypointTimeout = 2 * time.Hour
 
-// Deadline is shortly after Prow's timeout; zero where there is none, also for a
-// nil j. At the timeout Prow interrupts the job's command only: a script that
+// Deadline is when a run is to end; zero where there is no end, also for a nil j.
+//
+// With a reserve, it is so long before Prow's timeout. Without one it is shortly
+// after: at the timeout Prow interrupts the job's command only. A script that
 // called this program does not pass that on, and time would run on until Prow
-// kills. now stands for the job's beginning where that cannot be found out.
-func (j *Job) Deadline(now time.Time) time.Time {
+// kills.
+//
+// The timeout is counted from when Prow's entrypoint began: what a script did
+// before it called this program took some of it. now stands for that where no
+// entrypoint is found among the ancestors of this process.
+func (j *Job) Deadline(now time.Time, reserve time.Duration) time.Time {
 	if j == nil || !j.Decorated() {
 		return time.Time{}
 	}
@@ -28,6 +34,9 @@ func (j *Job) Deadline(now time.Time) time.Time {
 	began := now
 	if at := entrypointStart(os.Getppid()); !at.IsZero() && at.Before(now) {
 		began = at
+	}
+	if reserve > 0 {
+		return began.Add(timeout - reserve)
 	}
 	// Where Prow's interrupt does come, it comes first.
 	return began.Add(timeout + min(j.GracePeriod()/10, 5*time.Second))

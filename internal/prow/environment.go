@@ -76,15 +76,20 @@ func (j *Job) GracePeriod() time.Duration {
 	return d.GracePeriod.Duration
 }
 
-// TimeToStop is how long after Prow's interrupt the tests may take to be over:
-// its grace period without what writing results takes. 0 is no limit, also for a
+// TimeToStop is how long after Prow's interrupt, or the [Job.Deadline], the tests
+// may take to be over: the grace period without what writing results takes, and
+// of a reserve a quarter, for it is somebody else's. 0 is no limit, also for a
 // nil j.
-func (j *Job) TimeToStop() time.Duration {
+func (j *Job) TimeToStop(reserve time.Duration) time.Duration {
 	if j == nil {
 		return 0
 	}
 	grace := j.GracePeriod()
-	return grace - min(grace/4, 30*time.Second)
+	stop := grace - min(grace/4, 30*time.Second)
+	if reserve > 0 {
+		stop = min(stop, reserve/4)
+	}
+	return stop
 }
 
 // Decorated reports whether Prow's sidecar uploads what the job leaves behind.

@@ -82,10 +82,10 @@ func TestTheTimesOfDecoration(t *testing.T) {
 			t.Fatal(err)
 		}
 		var timeout time.Duration
-		if at := job.Deadline(now); !at.IsZero() {
+		if at := job.Deadline(now, 0); !at.IsZero() {
 			timeout = at.Sub(now)
 		}
-		if got := job.TimeToStop(); timeout != want.timeout || got != want.stop {
+		if got := job.TimeToStop(0); timeout != want.timeout || got != want.stop {
 			t.Errorf("%s: deadline after %v, want %v; %v to stop, want %v", spec, timeout, want.timeout, got, want.stop)
 		}
 	}
