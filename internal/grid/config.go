@@ -223,10 +223,12 @@ func list(ctx context.Context, client gcs.Lister, prefix string) (*listing, erro
 }
 
 func linkOf(o *storage.ObjectAttrs) string {
-	if link := o.Metadata["x-goog-meta-link"]; link != "" {
-		return link
+	for _, key := range linkKeys {
+		if link := o.Metadata[key]; link != "" {
+			return link
+		}
 	}
-	return o.Metadata["link"]
+	return ""
 }
 
 func isNumber(s string) bool {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"net/url"
 	"regexp"
 	"slices"
@@ -49,6 +50,9 @@ type Options struct {
 	// builds and its id; "" for nowhere. Nil is what the tab's
 	// open_test_template says.
 	BuildURL func(prefix, build string) string
+	// Shown returns a text with the objects in it as people know them. Nil
+	// leaves TestGrid's names of them.
+	Shown func(text string) string
 	// Ahead reads builds ahead of the updater, several at a time.
 	Ahead bool
 	// Progress is told of each group before it is read. May be nil.
@@ -111,7 +115,7 @@ func Make(ctx context.Context, client gcs.Client, cfg *configpb.Configuration, o
 		for _, t := range d.GetDashboardTab() {
 			tab := newTab(d.GetName(), t, summaries[[2]string{d.GetName(), t.GetName()}])
 			if group := config.FindTestGroup(t.GetTestGroupName(), cfg); group != nil {
-				if err := tab.fill(group, grids[group.GetName()], t, o.BuildURL); err != nil {
+				if err := tab.fill(group, grids[group.GetName()], t, &o); err != nil {
 					return nil, fmt.Errorf("tab %s of dashboard %s: %w", t.GetName(), d.GetName(), err)
 				}
 			}
@@ -227,10 +231,14 @@ func newTab(dashboard string, t *configpb.DashboardTab, s *summarypb.DashboardTa
 }
 
 // fill adds the grid to a tab.
-func (t *Tab) fill(group *configpb.TestGroup, g *inflated, tab *configpb.DashboardTab, buildURL func(prefix, build string) string) error {
+func (t *Tab) fill(group *configpb.TestGroup, g *inflated, tab *configpb.DashboardTab, o *Options) error {
 	keep, err := rowFilter(tab.GetBaseOptions())
 	if err != nil {
 		return err
+	}
+	buildURL, shown := o.BuildURL, o.Shown
+	if shown == nil {
+		shown = func(text string) string { return text }
 	}
 	if buildURL == nil {
 		buildURL = func(prefix, build string) string {
@@ -243,11 +251,7 @@ func (t *Tab) fill(group *configpb.TestGroup, g *inflated, tab *configpb.Dashboa
 	}
 	for _, c := range g.columns {
 		column := Column{Build: c.Column.GetBuild(), Headers: slices.Clone(c.Column.GetExtra())}
-		// A build that could not be read is put some hundredths after the one
-		// before it, or after 1970 when there is none.
-		if ms := int64(c.Column.GetStarted()); ms >= 1000 {
-			column.Started = time.UnixMilli(ms).UTC()
-		}
+		column.Started = startOf(c.Column.GetStarted())
 		if column.Build != "" {
 			column.URL = buildURL(prefixOf(group, &c), column.Build)
 		}
@@ -260,11 +264,23 @@ func (t *Tab) fill(group *configpb.TestGroup, g *inflated, tab *configpb.Dashboa
 		row := Row{Name: name, Cells: make([]Cell, len(g.columns))}
 		for i := range g.columns {
 			c := g.columns[i].Cells[name]
-			row.Cells[i] = Cell{Result: Result(c.Result.String()), Icon: c.Icon, Message: c.Message, Metrics: c.Metrics}
+			row.Cells[i] = Cell{Result: Result(c.Result.String()), Icon: c.Icon, Message: shown(c.Message), Metrics: c.Metrics}
 		}
 		t.Rows = append(t.Rows, row)
 	}
 	return nil
+}
+
+// startOf is the start of a column, in milliseconds since 1970; zero when that is
+// none. TestGrid puts a build that could not be read some hundredths of a
+// millisecond after the one before it, or after 1970 when there is none; and a
+// start that was written in milliseconds is after the year 9999.
+func startOf(ms float64) time.Time {
+	const year9999 = 253_402_300_799_999
+	if ms < 1000 || ms > year9999 || ms != math.Trunc(ms) {
+		return time.Time{}
+	}
+	return time.UnixMilli(int64(ms)).UTC()
 }
 
 // PrefixOf returns where a test group's builds lie: "bucket/folder", and

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
+	"net/url"
 	"os"
 	"path"
 	"path/filepath"
@@ -236,6 +238,47 @@ func (s *Source) Shown(text string) string {
 	return strings.ReplaceAll(text, "gs://"+s.Bucket+"/", s.Top)
 }
 
+// Told returns what TestGrid said with the objects in it as people know them:
+// TestGrid escapes their names as those in addresses.
+func (s *Source) Told(text string) string {
+	return s.Shown(address.ReplaceAllStringFunc(text, func(a string) string {
+		if plain, err := url.PathUnescape(a); err == nil {
+			return plain
+		}
+		return a
+	}))
+}
+
+// address is an object in what TestGrid says.
+var address = regexp.MustCompile(`gs://[^\s"']+`)
+
+// Err is err, told with the objects in it as people know them.
+func (s *Source) Err(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &toldError{text: s.Told(err.Error()), cause: err}
+}
+
+type toldError struct {
+	text  string
+	cause error
+}
+
+func (e *toldError) Error() string { return e.text }
+
+func (e *toldError) Unwrap() error { return e.cause }
+
+// Path returns where in the source the object of an address lies, such as the
+// one that an alias of a build has.
+func (s *Source) Path(address string) (gcs.Path, error) {
+	p, err := gcs.NewPath(strings.TrimSpace(address))
+	if err != nil {
+		return gcs.Path{}, fmt.Errorf("address %s: %w", address, err)
+	}
+	return s.path(*p), nil
+}
+
 // OfStore is a source of what lies in memory, for which prefix ("bucket/folder")
 // is the place of a job's builds.
 func OfStore(name, prefix string, store Store) *Source {
@@ -256,8 +299,9 @@ type baseClient struct {
 	source *Source
 }
 
-func (c *baseClient) path(p gcs.Path) gcs.Path {
-	if p.Bucket() == c.source.Bucket {
+// path is where in the source an object lies, whatever bucket it names.
+func (s *Source) path(p gcs.Path) gcs.Path {
+	if p.Bucket() == s.Bucket {
 		return p
 	}
 	object := p.Object()
@@ -267,7 +311,7 @@ func (c *baseClient) path(p gcs.Path) gcs.Path {
 		}
 	}
 	u := p.URL()
-	u.Scheme, u.Host, u.Path, u.RawPath = "gs", c.source.Bucket, "/"+c.source.Base+object, ""
+	u.Scheme, u.Host, u.Path, u.RawPath = "gs", s.Bucket, "/"+s.Base+object, ""
 	var moved gcs.Path
 	if err := moved.SetURL(&u); err != nil {
 		return p
@@ -276,19 +320,51 @@ func (c *baseClient) path(p gcs.Path) gcs.Path {
 }
 
 func (c *baseClient) Open(ctx context.Context, p gcs.Path) (io.ReadCloser, *storage.ReaderObjectAttrs, error) {
-	return c.Client.Open(ctx, c.path(p))
+	return c.Client.Open(ctx, c.source.path(p))
 }
 
 func (c *baseClient) Stat(ctx context.Context, p gcs.Path) (*storage.ObjectAttrs, error) {
-	return c.Client.Stat(ctx, c.path(p))
+	return c.Client.Stat(ctx, c.source.path(p))
 }
 
 func (c *baseClient) Objects(ctx context.Context, p gcs.Path, delimiter, start string) gcs.Iterator {
-	moved := c.path(p)
+	moved := c.source.path(p)
 	if start != "" && start != "/" && moved != p {
 		start = strings.TrimPrefix(moved.Object(), "/") + strings.TrimPrefix(start, p.Object())
 	}
-	return c.Client.Objects(ctx, moved, delimiter, start)
+	return &movedLinks{c.Client.Objects(ctx, moved, delimiter, start), c.source}
+}
+
+// linkKeys are the metadata by which TestGrid knows an alias of a build.
+var linkKeys = []string{"x-goog-meta-link", "link"}
+
+// movedLinks are objects whose links lead to where the builds lie in the source,
+// so that all of a build has names that begin with that of its folder.
+type movedLinks struct {
+	gcs.Iterator
+	source *Source
+}
+
+// Next implements [gcs.Iterator].
+func (l *movedLinks) Next() (*storage.ObjectAttrs, error) {
+	o, err := l.Iterator.Next()
+	if err != nil {
+		return nil, err
+	}
+	for _, key := range linkKeys {
+		link := o.Metadata[key]
+		if link == "" {
+			continue
+		}
+		// What is no address, TestGrid refuses with its own words.
+		if p, err := l.source.Path(link); err == nil && p.String() != link {
+			moved := *o
+			moved.Metadata = maps.Clone(o.Metadata)
+			moved.Metadata[key] = p.String()
+			o = &moved
+		}
+	}
+	return o, nil
 }
 
 // remote is a store in a bucket.
@@ -322,7 +398,7 @@ func (r *remote) List(ctx context.Context, prefix string, deep bool) ([]Object, 
 				return nil, err
 			}
 			objects[i].Metadata = a.Metadata
-			for _, key := range []string{"x-goog-meta-link", "link"} {
+			for _, key := range linkKeys {
 				if rest, ok := strings.CutPrefix(a.Metadata[key], "s3://"); ok {
 					objects[i].Metadata[key] = "gs://" + rest
 				}

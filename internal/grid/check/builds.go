@@ -57,7 +57,7 @@ func Builds(ctx context.Context, o Options) (*Report, error) {
 		g := Group{Name: group.GetName(), Prefix: grid.PrefixOf(group)}
 		whole := true
 		for _, prefix := range strings.Split(g.Prefix, ",") {
-			c := &checker{Options: o, report: r, group: group, client: o.Source.Client}
+			c := &checker{Options: o, report: r, group: group, client: o.Source.Client, missing: map[string][]string{}}
 			n, listed, err := c.job(ctx, strings.TrimSpace(prefix))
 			if err != nil {
 				return nil, fmt.Errorf("test group %s: %w", group.GetName(), err)
@@ -76,6 +76,7 @@ func Builds(ctx context.Context, o Options) (*Report, error) {
 		}
 		r.Groups = append(r.Groups, g)
 	}
+	r.noBuilds()
 	jobs := map[string]string{}
 	for _, group := range o.Config.GetTestGroups() {
 		for _, prefix := range strings.Split(grid.PrefixOf(group), ",") {
@@ -141,6 +142,10 @@ type checker struct {
 	group  *configpb.TestGroup
 	client gcs.Client
 	builds []*build
+	// ended is how many builds have ended, and missing which of them lack the
+	// value of a column header.
+	ended   int
+	missing map[string][]string
 }
 
 // build is one build of a job, as it lies in the bucket.
@@ -151,7 +156,6 @@ type build struct {
 	names   []string                        // sorted
 	first   time.Time                       // of uploads; zero when not known
 	started gcs.Started
-	ended   gcs.Finished
 }
 
 func (c *checker) add(f Finding) { c.report.add(f) }
@@ -161,7 +165,7 @@ func (c *checker) add(f Finding) { c.report.add(f) }
 func (c *checker) job(ctx context.Context, prefix string) (n int, listed bool, err error) {
 	place, err := gcs.NewPath("gs://" + strings.TrimSuffix(prefix, "/") + "/")
 	if err != nil {
-		c.add(Finding{Severity: Error, Rule: "prefix", Object: c.group.GetName(), Field: "gcs_prefix", What: fmt.Sprintf("TestGrid cannot read the prefix: %v", err), Mend: "write it as bucket/folder"})
+		c.add(Finding{Severity: Error, Rule: "prefix", Object: c.group.GetName(), Field: "gcs_prefix", What: fmt.Sprintf("TestGrid cannot read the prefix: %s", c.told(err)), Mend: "write it as bucket/folder"})
 		return 0, false, nil
 	}
 	if err := c.listing(ctx, *place); err != nil {
@@ -169,11 +173,11 @@ func (c *checker) job(ctx context.Context, prefix string) (n int, listed bool, e
 	}
 	found, err := gcs.ListBuilds(ctx, c.client, *place, nil)
 	if err != nil {
-		c.add(Finding{Severity: Error, Rule: "listing", Object: place.String(), What: fmt.Sprintf("TestGrid cannot list the builds, so it shows none of this group: %v", err), Mend: "mend the object that it names"})
+		c.add(Finding{Severity: Error, Rule: "listing", Object: addressOf(*place), What: fmt.Sprintf("TestGrid cannot list the builds, so it shows none of this group: %s", c.told(err)), Mend: "mend the object that it names"})
 		return 0, false, nil
 	}
 	if len(found) == 0 {
-		c.add(Finding{Severity: Warning, Rule: "no-builds", Object: place.String(), What: "there are no builds; TestGrid shows an empty grid", Mend: "publish one, or mend the group's gcs_prefix"})
+		c.report.empty = append(c.report.empty, addressOf(*place))
 	}
 	if c.Source.Kept {
 		reading, stop := context.WithCancel(ctx)
@@ -183,7 +187,7 @@ func (c *checker) job(ctx context.Context, prefix string) (n int, listed bool, e
 	old := 0
 	for i, f := range found { // the newest first
 		if old == oldInRow {
-			c.add(Finding{Severity: Note, Rule: "not-checked", Object: place.String(), What: fmt.Sprintf("%s not checked: those before them started more than days_of_results (%d) ago", plural(len(found)-i, "older build")+is(len(found)-i), c.group.GetDaysOfResults()), Mend: "give --days to check them"})
+			c.add(Finding{Severity: Note, Rule: "not-checked", Object: addressOf(*place), What: fmt.Sprintf("%s not checked: those before them started more than days_of_results (%d) ago", plural(len(found)-i, "older build")+is(len(found)-i), c.group.GetDaysOfResults()), Mend: "give --days to check them"})
 			break
 		}
 		if c.Progress != nil {
@@ -201,8 +205,37 @@ func (c *checker) job(ctx context.Context, prefix string) (n int, listed bool, e
 		}
 	}
 	c.order()
+	c.headers(addressOf(*place))
 	return len(found), true, nil
 }
+
+// noBuilds tells which jobs have no builds.
+func (r *Report) noBuilds() {
+	slices.Sort(r.empty)
+	r.empty = slices.Compact(r.empty)
+	if len(r.empty) == 0 {
+		return
+	}
+	f := Finding{Severity: Warning, Rule: "no-builds", Object: r.empty[0], What: "there are no builds; TestGrid shows an empty grid", Mend: "publish one, or mend the group's gcs_prefix"}
+	if more := r.empty[1:]; len(more) > 0 {
+		const told = 5
+		f.What += "; nor are there any in " + strings.Join(more[:min(told, len(more))], ", ")
+		if len(more) > told {
+			f.What += fmt.Sprintf(" and %d more", len(more)-told)
+		}
+	}
+	r.add(f)
+}
+
+// addressOf is an object in a bucket, or the bucket itself, by its own name: that
+// of a path is escaped.
+func addressOf(p gcs.Path) string { return "gs://" + p.Bucket() + "/" + p.Object() }
+
+// at is the folder of a build.
+func (b *build) at() string { return addressOf(b.Path) }
+
+// told is an error of TestGrid's in the words of the source.
+func (c *checker) told(err error) string { return c.Source.Told(err.Error()) }
 
 // oldInRow is after how many builds in a row that are too old the others are
 // not read.
@@ -265,7 +298,7 @@ func (c *checker) listing(ctx context.Context, place gcs.Path) error {
 		}
 	}
 	if short > 0 {
-		c.add(Finding{Severity: Warning, Rule: "build-id-short", Object: place.String(), What: fmt.Sprintf("%s ids below 1e18, such as %s: TestGrid lists all builds of the job in every cycle", plural(short, "build")+has(short), shortest), Mend: "use 19 digits, as Prow and 'publish' do"})
+		c.add(Finding{Severity: Warning, Rule: "build-id-short", Object: addressOf(place), What: fmt.Sprintf("%s ids below 1e18, such as %s: TestGrid lists all builds of the job in every cycle", plural(short, "build")+has(short), shortest), Mend: "use 19 digits, as Prow and 'publish' do"})
 	}
 	return nil
 }
@@ -298,12 +331,12 @@ func (c *checker) alias(ctx context.Context, o *storage.ObjectAttrs, at, link st
 	if err := target.SetURL(u); err != nil {
 		return
 	}
-	p, err := gcs.NewPath("gs://" + strings.TrimPrefix(at, "gs://"))
+	p, err := c.Source.Path(at)
 	if err != nil {
 		return
 	}
-	body, err := c.content(ctx, *p, 1<<16)
-	if err == nil && strings.TrimRight(strings.TrimSpace(string(body)), "/") != strings.TrimRight(strings.TrimSpace(link), "/") {
+	body, err := c.content(ctx, p, 1<<16)
+	if err == nil && !c.same(string(body), link) {
 		c.add(Finding{Severity: Warning, Rule: "alias-body", Object: at, What: fmt.Sprintf("its body is %q and its metadata %q: Deck goes by the body, TestGrid by the metadata", body[:min(len(body), 200)], link), Mend: "store the same in both"})
 	}
 	id := strings.TrimSuffix(path.Base(o.Name), ".txt")
@@ -312,13 +345,25 @@ func (c *checker) alias(ctx context.Context, o *storage.ObjectAttrs, at, link st
 	}
 }
 
+// same reports whether two addresses lead to one folder.
+func (c *checker) same(a, b string) bool {
+	to := func(address string) string {
+		p, err := c.Source.Path(address)
+		if err != nil {
+			return strings.TrimSpace(address)
+		}
+		return strings.TrimRight(addressOf(p), "/")
+	}
+	return to(a) == to(b)
+}
+
 // latest checks the object by which Deck finds the newest build.
 func (c *checker) latest(ctx context.Context, at string, objects []*storage.ObjectAttrs) {
-	p, err := gcs.NewPath(at)
+	p, err := c.Source.Path(at)
 	if err != nil {
 		return
 	}
-	body, err := c.content(ctx, *p, 1<<10)
+	body, err := c.content(ctx, p, 1<<10)
 	if err != nil {
 		return
 	}
@@ -362,7 +407,7 @@ func (c *checker) read(ctx context.Context, b *build) error {
 	}
 	slices.Sort(b.names)
 	if len(b.names) == 0 {
-		c.add(Finding{Severity: Error, Rule: "empty-build", Object: b.Path.String(), What: "there is nothing in this build", Mend: "publish it again, or remove what leads to it"})
+		c.add(Finding{Severity: Error, Rule: "empty-build", Object: b.at(), What: "there is nothing in this build", Mend: "publish it again, or remove what leads to it"})
 		return nil
 	}
 	c.startedJSON(ctx, b)

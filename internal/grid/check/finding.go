@@ -71,16 +71,24 @@ type Report struct {
 	Groups   []Group   `json:"groups,omitempty"`
 	Findings []Finding `json:"findings"`
 
-	of map[string]int // findings by rule
+	of   map[string]int // findings by rule
+	said map[Finding]bool
+	// empty are the jobs without builds.
+	empty []string
 }
 
 // maxOfRule is how many findings of one rule are told.
 const maxOfRule = 50
 
+// add notes a finding, once: several test groups may read the same builds.
 func (r *Report) add(f Finding) {
 	if r.of == nil {
-		r.of = map[string]int{}
+		r.of, r.said = map[string]int{}, map[Finding]bool{}
 	}
+	if r.said[f] {
+		return
+	}
+	r.said[f] = true
 	if r.of[f.Rule]++; r.of[f.Rule] <= maxOfRule {
 		r.Findings = append(r.Findings, f)
 	}

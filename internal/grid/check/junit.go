@@ -99,14 +99,14 @@ func (c *checker) junit(ctx context.Context, b *build) error {
 		c.junitName(b, name, taken[name])
 	}
 	if len(taken) > maxFiles {
-		c.add(Finding{Severity: Warning, Rule: "junit-files", Object: b.Path.String(), What: fmt.Sprintf("%d JUnit files: Spyglass fails at about 1,000", len(taken)), Mend: "write one file a category"})
+		c.add(Finding{Severity: Warning, Rule: "junit-files", Object: b.at(), What: fmt.Sprintf("%d JUnit files: Spyglass fails at about 1,000", len(taken)), Mend: "write one file a category"})
 	}
 	return nil
 }
 
 // junitName checks how a file is called.
 func (c *checker) junitName(b *build, name string, taken bool) {
-	at := b.Path.String() + name
+	at := b.at() + name
 	switch {
 	case !taken && ofJUnit.MatchString(name):
 		mend := "call it junit_CONTEXT_NN.xml"
@@ -142,10 +142,10 @@ func (c *checker) usesContext() bool {
 
 // suites checks what is in a file.
 func (c *checker) suites(ctx context.Context, b *build, name string, p gcs.Path, s *gcs.SuitesMeta, rows map[string]*row) {
-	at := b.Path.String() + name
+	at := b.at() + name
 	size := b.objects[name].Size
 	if s.Err != nil {
-		f := Finding{Severity: Error, Rule: "junit-malformed", Object: at, What: fmt.Sprintf("TestGrid fails the row Overall, and shows nothing of the file: %v", s.Err), Mend: "write it as JUnit"}
+		f := Finding{Severity: Error, Rule: "junit-malformed", Object: at, What: fmt.Sprintf("TestGrid fails the row Overall, and shows nothing of the file: %s", c.told(s.Err)), Mend: "write it as JUnit"}
 		if size > maxJUnit {
 			f.Rule, f.Mend = "junit-too-large", "write several files, of about 1 MB each"
 		} else {

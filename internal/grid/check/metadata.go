@@ -12,19 +12,20 @@ import (
 	"strings"
 	"time"
 
+	"github.com/GoogleCloudPlatform/testgrid/metadata"
 	"github.com/GoogleCloudPlatform/testgrid/pkg/updater"
 )
 
 // fileError explains why TestGrid cannot read one of a build's JSON files.
 func (c *checker) fileError(ctx context.Context, b *build, name string, cause error) {
-	f := Finding{Severity: Error, Rule: "json", Object: b.Path.String() + name}
+	f := Finding{Severity: Error, Rule: "json", Object: b.at() + name}
 	if errors.Is(cause, io.EOF) {
 		f.What = "it is empty, so TestGrid fails the row Overall: malformed artifacts"
 		f.Mend = "write the whole object at once"
 		c.add(f)
 		return
 	}
-	f.What = fmt.Sprintf("TestGrid cannot read it, and shows none of this build: %v", cause)
+	f.What = fmt.Sprintf("TestGrid cannot read it, and shows none of this build: %s", c.told(cause))
 	f.Mend = "write it as TestGrid's metadata package has it"
 	var offset int64 = -1
 	var syntax *json.SyntaxError
@@ -50,7 +51,7 @@ func (c *checker) fileError(ctx context.Context, b *build, name string, cause er
 }
 
 func (c *checker) startedJSON(ctx context.Context, b *build) {
-	at := b.Path.String() + "started.json"
+	at := b.at() + "started.json"
 	started, err := b.Started(ctx, c.client)
 	if err != nil {
 		c.fileError(ctx, b, "started.json", err)
@@ -71,13 +72,12 @@ func (c *checker) startedJSON(ctx context.Context, b *build) {
 }
 
 func (c *checker) finishedJSON(ctx context.Context, b *build) {
-	at := b.Path.String() + "finished.json"
+	at := b.at() + "finished.json"
 	finished, err := b.Finished(ctx, c.client)
 	if err != nil {
 		c.fileError(ctx, b, "finished.json", err)
 		return
 	}
-	b.ended = *finished
 	start := time.Unix(b.started.Timestamp, 0)
 	age := c.Now.Sub(start)
 	field := func(s Severity, rule, name, what, mend string) {
@@ -115,6 +115,7 @@ func (c *checker) finishedJSON(ctx context.Context, b *build) {
 	case finished.Result != "" && !slices.Contains([]string{"SUCCESS", "FAILURE", "ABORTED", "ERROR", "UNSTABLE"}, finished.Result):
 		field(Warning, "result", "result", fmt.Sprintf("Deck does not know the result %q", finished.Result), "write SUCCESS, FAILURE or ABORTED")
 	}
+	c.ended++
 	texts := finished.Metadata.Strings()
 	for _, h := range c.group.GetColumnHeader() {
 		key := h.GetConfigurationValue()
@@ -123,12 +124,39 @@ func (c *checker) finishedJSON(ctx context.Context, b *build) {
 		}
 		if _, there := finished.Metadata[key]; there {
 			field(Error, "metadata-type", "metadata."+key, "the column header shows \"missing\": TestGrid takes strings only", "write the value in quotes")
-		} else if key != "Commit" {
-			field(Note, "metadata-missing", "metadata."+key, "the column header shows \"missing\"", "write it into finished.json's metadata; under Prow, into $ARTIFACTS/metadata.json")
+		} else if key != commitHeader || metadata.Version(b.started.Started, finished.Finished) == metadata.Missing {
+			c.missing[key] = append(c.missing[key], b.id)
 		}
 	}
 	if emails, found := finished.Metadata.MultiString(updater.EmailListKey); found && len(emails) == 0 {
 		field(Warning, "metadata-type", "metadata."+updater.EmailListKey, "it is no list of strings, so nobody of it is alerted", "write a list of addresses")
+	}
+}
+
+// commitHeader is the column header for which TestGrid has other sources than
+// the metadata of its name.
+const commitHeader = "Commit"
+
+// headers tells which values of column headers builds do not have.
+func (c *checker) headers(place string) {
+	for _, h := range c.group.GetColumnHeader() {
+		key := h.GetConfigurationValue()
+		lacking := c.missing[key]
+		if len(lacking) == 0 {
+			continue
+		}
+		what := fmt.Sprintf("%d of %d builds that have ended lack it, such as %s", len(lacking), c.ended, lacking[0])
+		switch {
+		case c.ended == 1:
+			what = "the only build that has ended lacks it"
+		case len(lacking) == c.ended:
+			what = fmt.Sprintf("none of the %d builds that have ended has it", c.ended)
+		}
+		mend := "write it into finished.json's metadata; under Prow, into $ARTIFACTS/metadata.json"
+		if key == commitHeader {
+			mend = "publish with --commit; or write it into finished.json's metadata, or as repo-commit into started.json"
+		}
+		c.add(Finding{Severity: Note, Rule: "metadata-missing", Object: place, Field: "metadata." + key, What: what + ": the column header shows \"missing\"", Mend: mend})
 	}
 }
 
@@ -139,9 +167,12 @@ func (c *checker) podInfo(ctx context.Context, b *build) {
 		return
 	}
 	if info == nil && !c.group.GetDisableProwjobAnalysis() {
-		c.add(Finding{Severity: Warning, Rule: "podinfo", Object: b.Path.String() + "podinfo.json", What: "there is none: the row Pod shows as running for a while, then as unknown", Mend: "outside of Prow, set disable_prowjob_analysis: true on the test group"})
+		c.add(Finding{Severity: Warning, Rule: "podinfo", Object: b.at() + "podinfo.json", What: "there is none: the row Pod shows as running for a while, then as unknown", Mend: "outside of Prow, set disable_prowjob_analysis: true on the test group"})
 	}
 }
+
+// slack is within what uploads are as good as at once.
+const slack = time.Second
 
 // late tells what arrived when TestGrid no longer looked, or in the wrong
 // order.
@@ -157,15 +188,14 @@ func (c *checker) late(b *build) {
 	}
 	start := time.Unix(b.started.Timestamp, 0)
 	if after := finished.Updated.Sub(start); after > runningFor {
-		c.add(Finding{Severity: severity, Rule: "finished-late", Object: b.Path.String() + "finished.json", What: fmt.Sprintf("it was uploaded %s after the start: TestGrid reads running builds again for 72 hours only%s", after.Round(time.Minute), doubt), Mend: "publish sooner, or as an attempt of its own ('publish --attempt')"})
+		c.add(Finding{Severity: severity, Rule: "finished-late", Object: b.at() + "finished.json", What: fmt.Sprintf("it was uploaded %s after the start: TestGrid reads running builds again for 72 hours only%s", after.Round(time.Minute), doubt), Mend: "publish sooner, or as an attempt of its own ('publish --attempt')"})
 	}
 	for _, name := range b.names {
 		o := b.objects[name]
-		const slack = time.Second // uploads within it are as good as at once
 		if after := o.Updated.Sub(finished.Updated); after <= slack || !c.isJUnit(name) && name != "started.json" {
 			continue
 		}
-		f := Finding{Severity: severity, Rule: "after-finished", Object: b.Path.String() + name, Mend: "upload finished.json last"}
+		f := Finding{Severity: severity, Rule: "after-finished", Object: b.at() + name, Mend: "upload finished.json last"}
 		if o.Updated.Sub(start) > rereadFor {
 			f.What = fmt.Sprintf("it was uploaded after finished.json, and %s after the start: TestGrid had read the build by then, and reads it again only within 20 minutes of its start%s", o.Updated.Sub(start).Round(time.Minute), doubt)
 		} else {
@@ -183,22 +213,22 @@ func (c *checker) order() {
 	var started *build           // with a larger id, and the earliest start among those
 	for _, b := range c.builds { // the largest id first
 		if first, again := seen[b.id]; again {
-			c.add(Finding{Severity: Error, Rule: "build-twice", Object: b.Path.String(), What: fmt.Sprintf("there is another build of this id, %s: TestGrid makes one column of both", first.Path), Mend: "give each attempt an id of its own"})
+			c.add(Finding{Severity: Error, Rule: "build-twice", Object: b.at(), What: fmt.Sprintf("there is another build of this id, %s: TestGrid makes one column of both", first.at()), Mend: "give each attempt an id of its own"})
 			continue
 		}
 		seen[b.id] = b
 		if !isNumber(b.id) {
 			continue
 		}
-		if newer != nil && !b.first.IsZero() && b.first.After(newer.first) {
-			f := Finding{Severity: Error, Rule: "id-order", Object: b.Path.String(), What: fmt.Sprintf("it appeared %s after build %s, whose id is larger: once TestGrid knows that one, it does not list this one any more", b.first.Sub(newer.first).Round(time.Second), newer.id), Mend: "let ids grow with time ('publish' makes such), and started.json be uploaded at the start ('publish start')"}
+		if newer != nil && b.first.Sub(newer.first) > slack {
+			f := Finding{Severity: Error, Rule: "id-order", Object: b.at(), What: fmt.Sprintf("it appeared %s after build %s, whose id is larger: once TestGrid knows that one, it does not list this one any more", b.first.Sub(newer.first).Round(time.Second), newer.id), Mend: "let ids grow with time ('publish' makes such), and started.json be uploaded at the start ('publish start')"}
 			if b.first.Sub(newer.first) < rereadFor || !c.Source.Kept {
 				f.Severity = Warning
 			}
 			c.add(f)
 		}
 		if started != nil && b.started.Timestamp > started.started.Timestamp {
-			c.add(Finding{Severity: Warning, Rule: "start-order", Object: b.Path.String() + "started.json", Field: "timestamp", What: fmt.Sprintf("it started after build %s, whose id is larger: columns are sorted by start, but listed by id", started.id), Mend: "let ids grow with the time of the start"})
+			c.add(Finding{Severity: Warning, Rule: "start-order", Object: b.at() + "started.json", Field: "timestamp", What: fmt.Sprintf("it started after build %s, whose id is larger: columns are sorted by start, but listed by id", started.id), Mend: "let ids grow with the time of the start"})
 		}
 		if !b.first.IsZero() && (newer == nil || b.first.Before(newer.first)) {
 			newer = b
