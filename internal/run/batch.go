@@ -311,13 +311,13 @@ func (b *batch) Started(name string) {
 
 func (b *batch) Finished(f e2e.Finished) {
 	t := b.byName[f.Name]
+	state, message := b.fair(f)
 	pods, unobserved := b.collect()
 	b.bmu.Lock()
 	b.free = b.sink.read.Add(-b.sink.busy)
 	b.runs(nil)
 	b.said[f.Name] = f
 	b.bmu.Unlock()
-	state, message := b.fair(f)
 	b.finishObserved(t, result.TestRun{State: state, Seconds: f.Seconds, Message: message, Unobserved: unobserved}, pods)
 }
 
@@ -327,9 +327,7 @@ func (b *batch) fair(f e2e.Finished) (result.TestState, string) {
 	if f.State != result.TestFailed {
 		return f.State, f.Message
 	}
-	b.mu.Lock()
-	gone := b.gone
-	b.mu.Unlock()
+	gone := b.whyGone()
 	if gone == "" {
 		err := b.probe()
 		if err == nil {
@@ -357,6 +355,9 @@ func (b *batch) collect() (pods []result.Pod, unobserved string) {
 	if b.Evidence == nil {
 		return nil, unwatched
 	}
+	if gone := b.whyGone(); gone != "" {
+		return nil, gone
+	}
 	ctx, cancel := b.untilKilled()
 	defer cancel()
 	return b.Evidence.Collect(ctx, b.namespaces, b.since())
@@ -373,10 +374,7 @@ func (b *batch) since() time.Time {
 // so named no namespaces: its pods are those that its process has left.
 func (b *batch) finishKilled(t *result.PlannedTest, run result.TestRun) {
 	var pods []result.Pod
-	b.mu.Lock()
-	gone := b.gone
-	b.mu.Unlock()
-	switch {
+	switch gone := b.whyGone(); {
 	case b.Evidence == nil:
 		run.Unobserved = unwatched
 	case gone != "":
@@ -499,10 +497,7 @@ func (b *batch) ending() string {
 
 // cleanUp removes the namespaces of a process that could not do so itself.
 func (b *batch) cleanUp(ctx context.Context) {
-	b.mu.Lock()
-	gone := b.gone != ""
-	b.mu.Unlock()
-	if gone || b.SuiteRunID == "" {
+	if b.whyGone() != "" || b.SuiteRunID == "" {
 		return
 	}
 	if ctx.Err() != nil {

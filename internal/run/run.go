@@ -605,6 +605,13 @@ func (e *engine) lost(reason string) {
 	e.stop()
 }
 
+// whyGone tells why the cluster was given up, "" while it is there.
+func (e *engine) whyGone() string {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.gone
+}
+
 // probe asks the API server whether it is there, a few times before it gives
 // up, and returns the last answer.
 func (e *engine) probe() error {
