@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -96,10 +97,38 @@ func (o *gridSource) open(ctx context.Context, s *Surroundings, name string) (*g
 	}
 	cfg, err := o.configuration(ctx, source)
 	if err != nil {
+		narrateSkipped(s, source)
 		source.Close()
-		return nil, nil, fmt.Errorf("%s: %w", name, err)
+		return nil, nil, unread(source, err)
 	}
 	return source, cfg, nil
+}
+
+// unread says what kept builds from being read, and what reading them takes.
+func unread(source *grid.Source, err error) error {
+	if errors.Is(err, bucket.ErrNoBucket) {
+		permission := "storage.objects.list"
+		if strings.HasPrefix(source.Name, bucket.S3+"://") {
+			permission = "s3:ListBucket"
+		}
+		return fmt.Errorf("reading %s: %w; mend its name, or use credentials that have %s", source.Name, bucket.ErrNoBucket, permission)
+	}
+	return fmt.Errorf("%s: %w", source.Name, source.Err(err))
+}
+
+// maxSkipped is how many skipped entries of a folder are narrated.
+const maxSkipped = 10
+
+// narrateSkipped says what in a folder was not read.
+func narrateSkipped(s *Surroundings, source *grid.Source) {
+	skipped := source.Skipped()
+	names := slices.Sorted(maps.Keys(skipped))
+	for _, name := range names[:min(len(names), maxSkipped)] {
+		fmt.Fprintf(s.Stderr, "preview: not read: %s: %s\n", grid.Plain(name), grid.Plain(skipped[name]))
+	}
+	if more := len(names) - maxSkipped; more > 0 {
+		fmt.Fprintf(s.Stderr, "preview: not read: %d more; 'testgrid check' names them\n", more)
+	}
 }
 
 func (o *gridSource) configuration(ctx context.Context, source *grid.Source) (*configpb.Configuration, error) {
@@ -283,7 +312,7 @@ func (o *testGridCheckOptions) checkBuilds(ctx context.Context, s *Surroundings,
 	}
 	defer source.Close()
 	shown := time.Now()
-	return check.Builds(ctx, check.Options{
+	r, err := check.Builds(ctx, check.Options{
 		Source: source, Config: cfg, Now: shown,
 		Progress: func(group string, i, of int) {
 			if now := time.Now(); now.Sub(shown) > 5*time.Second {
@@ -292,6 +321,10 @@ func (o *testGridCheckOptions) checkBuilds(ctx context.Context, s *Surroundings,
 			}
 		},
 	})
+	if err != nil {
+		return nil, unread(source, err)
+	}
+	return r, nil
 }
 
 type testGridPreviewOptions struct {
@@ -361,6 +394,7 @@ func (o *testGridPreviewOptions) run(ctx context.Context, s *Surroundings, name 
 		Source:   name,
 		Ahead:    source.Kept,
 		BuildURL: o.buildURL(source),
+		Shown:    source.Told,
 		Progress: func(group string, i, of int) {
 			if of > 1 {
 				fmt.Fprintf(s.Stderr, "preview: test group %d of %d: %s\n", i, of, group)
@@ -368,8 +402,9 @@ func (o *testGridPreviewOptions) run(ctx context.Context, s *Surroundings, name 
 		},
 	})
 	if err != nil {
-		return unlessInterrupted(ctx, err)
+		return unlessInterrupted(ctx, unread(source, err))
 	}
+	narrateSkipped(s, source)
 	if o.HTML != "" {
 		if err := writePage(o.HTML, dir, preview); err != nil {
 			return err

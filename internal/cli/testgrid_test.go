@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -94,5 +95,55 @@ func TestTestGridRefusesWrongArguments(t *testing.T) {
 		s.want(strings.Join(c.args, " "), testgridding(nil, c.args...), c.code, c.says)
 	}
 	gcs := newStore(t)
-	s.want("a bucket that is not there", testgridding([]string{"STORAGE_EMULATOR_HOST=" + gcs.URL}, "preview", "gs://nobody-has-this"), verdict.ExitInconclusive, "nobody-has-this")
+	for _, verb := range []string{"preview", "check"} {
+		said := testgridding([]string{"STORAGE_EMULATOR_HOST=" + gcs.URL}, verb, "gs://nobody-has-this")
+		s.want(verb+" of a bucket that is not there", said, verdict.ExitInconclusive, "reading gs://nobody-has-this: there is no such bucket", "storage.objects.list")
+		if strings.Contains(said.stderr, "make it with") || strings.Count(said.stderr, "gs://") != 1 {
+			t.Errorf("%s: %s", verb, said.stderr)
+		}
+	}
+}
+
+// What is read of a folder has the folder's names, and what is not is said.
+func TestTestGridOfFolders(t *testing.T) {
+	s := newScene(t, e2etest.Script{})
+	top := filepath.Join(t.TempDir(), "a b%41")
+	const started, finished = `{"timestamp": 1760000000}`, `{"timestamp": 1760000060, "passed": true}`
+	job := filepath.Join(top, "logs", "job")
+	for name, content := range map[string]string{
+		"1900000000000000001/started.json": started, "1900000000000000001/finished.json": finished,
+		"1900000000000000002/started.json": `{"timestamp": 1760000000000}`, "1900000000000000002/finished.json": finished,
+		"1900000000000000003/started.json": `{"timestamp": "x"}`, "1900000000000000003/finished.json": finished,
+		"1900000000000000001/artifacts/a.txt": "", "1900000000000000001/artifacts/a.txt.attrs": "none",
+	} {
+		file := filepath.Join(job, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		s.write(file, content)
+	}
+	for i := range 12 {
+		if err := os.Symlink("/etc/passwd", filepath.Join(job, "1900000000000000001", fmt.Sprintf("link-%02d", i))); err != nil {
+			t.Skip(err)
+		}
+	}
+	shown := testgridding(nil, "preview", top, "-o", "json")
+	s.want("preview", shown, verdict.ExitReady, "not read: "+filepath.Join(job, "1900000000000000001", "link-00")+": it is a symbolic link", "more; 'testgrid check' names them", "Failed to download "+job)
+	if strings.Contains(shown.stdout+shown.stderr, "gs://") {
+		t.Errorf("an address of no bucket: %s%s", shown.stdout, shown.stderr)
+	}
+	var p grid.Preview
+	if err := json.Unmarshal([]byte(shown.stdout), &p); err != nil || len(p.Tabs()[0].Columns) != 3 {
+		t.Fatalf("%v: %s", err, shown.stdout)
+	}
+	for _, c := range p.Tabs()[0].Columns {
+		if c.Started.IsZero() == (c.Build == "1900000000000000001") {
+			t.Errorf("build %s started %s", c.Build, c.Started)
+		}
+	}
+	checked := testgridding(nil, "check", top)
+	s.want("check", checked, verdict.ExitNotReady, "error: "+filepath.Join(job, "1900000000000000003", "started.json")+", line 1, timestamp [json]", "a.txt.attrs [skipped]")
+	if strings.Contains(checked.stdout+checked.stderr, "gs://") || strings.Contains(checked.stdout, "%20") {
+		t.Errorf("an address of no bucket: %s%s", checked.stdout, checked.stderr)
+	}
 }

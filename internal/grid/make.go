@@ -176,8 +176,8 @@ func inflate(ctx context.Context, client gcs.Client, path gcs.Path) (*inflated, 
 	if stored == nil {
 		stored = &statepb.Grid{}
 	}
-	far := time.Unix(1<<40, 0)
-	if g.columns, _, err = updater.InflateGrid(ctx, stored, time.Time{}, far); err != nil {
+	// All columns, also those that say to have started in milliseconds.
+	if g.columns, _, err = updater.InflateGrid(ctx, stored, time.Unix(-1<<62, 0), time.Unix(1<<62, 0)); err != nil {
 		return nil, fmt.Errorf("decoding the grid: %w", err)
 	}
 	for _, row := range stored.GetRows() {

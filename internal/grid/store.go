@@ -203,8 +203,12 @@ func (f *Folder) List(ctx context.Context, prefix string, deep bool) ([]Object, 
 			return nil
 		}
 		o, err := f.stat(name)
-		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, errIrregular) {
-			return nil // gone meanwhile, or a link that leads nowhere
+		if errors.Is(err, errIrregular) {
+			f.skip(name, "it is no plain file")
+			return nil
+		}
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil // gone meanwhile
 		}
 		if err != nil {
 			return err
@@ -258,10 +262,18 @@ func (f *Folder) attrs(name string) (attributes, error) {
 		f.skip(name+attrsSuffix, "it is a symbolic link that leads to no file in this folder")
 		return a, nil
 	}
-	file, err := f.fsys.Open(name + attrsSuffix)
+	info, err := fs.Stat(f.fsys, name+attrsSuffix)
 	if errors.Is(err, fs.ErrNotExist) {
 		return a, nil
 	}
+	if err != nil {
+		return a, err
+	}
+	if !info.Mode().IsRegular() { // to open a pipe is to wait
+		f.skip(name+attrsSuffix, "it is no plain file")
+		return a, nil
+	}
+	file, err := f.fsys.Open(name + attrsSuffix)
 	if err != nil {
 		return a, err
 	}
@@ -271,7 +283,8 @@ func (f *Folder) attrs(name string) (attributes, error) {
 		return a, err
 	}
 	if err := json.Unmarshal(data, &a); err != nil {
-		return a, fmt.Errorf("reading %s: %w", name+attrsSuffix, err)
+		f.skip(name+attrsSuffix, fmt.Sprintf("it is not the JSON in which the attributes of %s would be: %v", path.Base(name), err))
+		return attributes{}, nil
 	}
 	return a, nil
 }

@@ -91,7 +91,7 @@ func Builds(ctx context.Context, o Options) (*Report, error) {
 	}
 	skipped := o.Source.Skipped()
 	for _, name := range slices.Sorted(maps.Keys(skipped)) {
-		r.add(Finding{Severity: Warning, Rule: "skipped", Object: name, What: "not read: " + skipped[name], Mend: "put a plain file or folder in its place, or move it away"})
+		r.add(Finding{Severity: Warning, Rule: "skipped", Object: name, What: "not read: " + skipped[name], Mend: "put what is meant in its place, or move it away"})
 	}
 	for i := range r.Findings {
 		f := &r.Findings[i]

@@ -61,13 +61,8 @@ func Config(name string) (*Report, error) {
 		find(file, data, places)
 	}
 	if len(r.Findings) == 0 || len(cfg.GetTestGroups())+len(cfg.GetDashboards()) > 0 {
-		all := problems(testgrid.ValidateConfig(cfg))
-		twice := slices.ContainsFunc(all, func(err error) bool { return strings.Contains(err.Error(), areOne) })
-		for _, err := range all {
-			if twice && strings.HasPrefix(err.Error(), "found duplicate name after normalizing: (TestGroup)") {
-				continue // said once more, with both names
-			}
-			r.add(finding(name, strings.TrimSuffix(err.Error(), ": rename one"), places))
+		for _, problem := range once(problems(testgrid.ValidateConfig(cfg))) {
+			r.add(finding(name, problem, places))
 		}
 		r.advise(name, cfg, places)
 	}
@@ -78,6 +73,28 @@ func Config(name string) (*Report, error) {
 // areOne is in what testgrid.ValidateConfig says of two groups of one
 // normalised name.
 const areOne = "are one to TestGrid"
+
+// once leaves out what both TestGrid and the stricter rules say of a name.
+func once(all []error) []string {
+	var texts []string
+	short := map[string]bool{}
+	twice := false
+	for _, err := range all {
+		text := err.Error()
+		texts = append(texts, text)
+		twice = twice || strings.Contains(text, areOne)
+		if m := entity.FindStringSubmatch(text); m != nil && (strings.Contains(text, "at least 3 alphanumeric") || strings.Contains(text, "prefixed with any of")) {
+			short[m[1]] = true
+		}
+	}
+	return slices.DeleteFunc(texts, func(text string) bool {
+		if strings.HasPrefix(text, "found duplicate name after normalizing: (TestGroup)") {
+			return twice // the other one has both names
+		}
+		m := refusedName.FindStringSubmatch(text)
+		return m != nil && short[m[1]]
+	})
+}
 
 func yamlFiles(name string) ([]string, error) {
 	var files []string
@@ -113,19 +130,37 @@ var (
 	lineOf       = regexp.MustCompile(`line (\d+)`)
 	unknownField = regexp.MustCompile(`unknown field "([^"]+)"`)
 	quoted       = regexp.MustCompile(`"([^"]+)"`)
+	refusedName  = regexp.MustCompile(`"([^"]+)" (?:has fewer than 3 letters|begins with [a-z]+, which TestGrid keeps)`)
+	ownMend      = regexp.MustCompile(`^(.+): ((?:use|make|begin|add|rename) [^:]+)$`)
 	entity       = regexp.MustCompile(`\((?:TestGroup|Dashboard|DashboardTab|DashboardGroup|Dashboard/DashboardGroup)\) ([^:]+)`)
 )
 
-// find collects where names are declared.
+// reference begins the key of where a name is referred to.
+const reference = "reference to "
+
+// find collects where names are declared, and where they are referred to.
 func find(file string, data []byte, places map[string]place) {
 	var doc yaml.Node
 	if err := yaml.Unmarshal(data, &doc); err != nil {
 		return
 	}
+	refer := func(name *yaml.Node) {
+		if _, ok := places[reference+name.Value]; !ok {
+			places[reference+name.Value] = place{file, name.Line}
+		}
+	}
 	var walk func(n *yaml.Node)
 	walk = func(n *yaml.Node) {
 		for i, child := range n.Content {
-			if n.Kind == yaml.MappingNode && i%2 == 0 && child.Value == "name" && i+1 < len(n.Content) {
+			if n.Kind == yaml.MappingNode && i%2 == 0 && child.Value == "test_group_name" {
+				refer(n.Content[i+1])
+			}
+			if n.Kind == yaml.MappingNode && i%2 == 0 && child.Value == "dashboard_names" {
+				for _, name := range n.Content[i+1].Content {
+					refer(name)
+				}
+			}
+			if n.Kind == yaml.MappingNode && i%2 == 0 && child.Value == "name" {
 				value := n.Content[i+1]
 				for _, key := range []string{value.Value, normalise(value.Value)} {
 					// Of two of one name, the second is the one to mend.
@@ -156,12 +191,22 @@ func normalise(s string) string {
 // finding makes one of a problem that a validation found.
 func finding(name, problem string, places map[string]place) Finding {
 	f := Finding{Severity: Error, Rule: "config", Object: name, What: problem, Mend: mendOf(problem)}
+	if m := ownMend.FindStringSubmatch(problem); m != nil {
+		f.What, f.Mend = m[1], m[2]
+	}
 	var names []string
 	for _, m := range append(quoted.FindAllStringSubmatch(problem, -1), entity.FindAllStringSubmatch(problem, -1)...) {
 		names = append(names, strings.TrimSpace(m[1]))
 	}
+	declared := func(name string) (place, bool) {
+		p, ok := places[name]
+		if !ok {
+			p, ok = places[reference+name]
+		}
+		return p, ok
+	}
 	for _, n := range names {
-		if p, ok := places[n]; ok {
+		if p, ok := declared(n); ok {
 			f.Object, f.Line = p.file, p.line
 			if strings.HasPrefix(problem, "found duplicate") || strings.Contains(problem, areOne) {
 				continue // the last one named is the second one

@@ -41,6 +41,18 @@ func TestGoodConfigHasNoFindings(t *testing.T) {
 	}
 }
 
+// What both TestGrid and the stricter rules refuse in a name is told once, and
+// with a mend of its own.
+func TestConfigFindingsAreToldOnce(t *testing.T) {
+	for _, name := range []string{"ab", "dashboard-x", "abc#d"} {
+		file, r := configOf(t, strings.Replace(goodConfig, "- name: readiness", "- name: '"+name+"'", 1))
+		if len(r.Findings) == 1 && r.Findings[0].Object == file && !strings.HasPrefix(r.Findings[0].Mend, "mend it") {
+			continue
+		}
+		t.Errorf("%s: %+v", name, r.Findings)
+	}
+}
+
 func TestConfigFindings(t *testing.T) {
 	edit := func(old, new string) string {
 		if !strings.Contains(goodConfig, old) {
@@ -64,7 +76,7 @@ func TestConfigFindings(t *testing.T) {
 		{"a short name", edit("- name: readiness", "- name: ab"), Error, "config", 11, "at least 3"},
 		{"a reserved name", edit("- name: sig-windows", "- name: dashboard-windows"), Error, "config", 9, "prefixed"},
 		{"a tab named Summary", edit("- name: readiness", "- name: Summary"), Error, "config", 11, ""},
-		{"a group that is not there", edit("test_group_name: windows-readiness", "test_group_name: other"), Error, "config", 0, "other"},
+		{"a group that is not there", edit("test_group_name: windows-readiness", "test_group_name: other"), Error, "config", 12, "other"},
 		{"a group without a tab", second("lonely") + "  - name: no-tabs\n", Error, "config", 19, "contains no tabs"},
 		{"an unknown field", edit("days_of_results", "day_of_results"), Error, "config-yaml", 4, "day_of_results"},
 		{"no YAML", "test_groups: [", Error, "config-yaml", 1, ""},

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"syscall"
 	"testing"
 	"time"
 
@@ -25,6 +26,8 @@ func TestLinksAreSkipped(t *testing.T) {
 		os.Symlink("/etc/passwd", filepath.Join(build, "passwd")),
 		os.Symlink("loop", filepath.Join(build, "loop")),
 		os.Symlink("1900000000000000001", filepath.Join(job, "1900000000000000002")),
+		syscall.Mkfifo(filepath.Join(build, "pipe"), 0o600),
+		syscall.Mkfifo(filepath.Join(build, "started.json.attrs"), 0o600),
 		os.Mkdir(filepath.Join(job, "evil\x1b[31m"), 0o755),
 		os.WriteFile(filepath.Join(job, "evil\x1b[31m", "started.json"), nil, 0o644),
 	} {
@@ -51,8 +54,8 @@ func TestLinksAreSkipped(t *testing.T) {
 			skipped++
 		}
 	}
-	if skipped != 4 || report.Groups[0].Builds != 1 {
-		t.Errorf("%d skipped and %d builds, want 4 and 1: %+v", skipped, report.Groups[0].Builds, report.Findings)
+	if skipped != 6 || report.Groups[0].Builds != 1 {
+		t.Errorf("%d skipped and %d builds, want 6 and 1: %+v", skipped, report.Groups[0].Builds, report.Findings)
 	}
 }
 

@@ -36,7 +36,7 @@ var script string
 //go:embed page.html.tmpl
 var source string
 
-var page = template.Must(template.New("page").Funcs(template.FuncMap{"cells": cells}).Parse(source))
+var page = template.Must(template.New("page").Funcs(template.FuncMap{"cells": cells, "plural": plural}).Parse(source))
 
 // Write writes the page.
 func Write(w io.Writer, p *grid.Preview) error {
@@ -301,6 +301,13 @@ func mark(c grid.Cell, class string) string {
 		return "?"
 	}
 	return ""
+}
+
+func plural(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
 }
 
 // cells renders the cells of a row. A template would take ten times as long.

@@ -73,7 +73,11 @@ func (w *writer) tab(t *grid.Tab) {
 		w.line("%s", grid.Plain(t.Alert))
 	}
 	for _, a := range t.Alerts {
-		w.line("%s %s, %d times in a row", w.paint("alert:", text.Colors{text.FgRed, text.Bold}), grid.Plain(a.Row), a.Failures)
+		times := "once"
+		if a.Failures != 1 {
+			times = fmt.Sprintf("%d times in a row", a.Failures)
+		}
+		w.line("%s %s, %s", w.paint("alert:", text.Colors{text.FgRed, text.Bold}), grid.Plain(a.Row), times)
 	}
 	if len(t.Columns) == 0 || len(t.Rows) == 0 {
 		w.line("No builds: TestGrid shows an empty grid.")
@@ -229,7 +233,7 @@ func (w *writer) messages(t *grid.Tab, builds int) {
 	w.line("")
 	for i, s := range all {
 		if w.Messages > 0 && i == w.Messages {
-			w.line("… and %d more rows that did not pass", len(all)-i)
+			w.line("… and %d more that did not pass", len(all)-i)
 			return
 		}
 		mark, colours := look(s.cell)
