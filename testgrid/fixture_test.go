@@ -270,6 +270,16 @@ func planned(t testing.TB, b *bucket.Bucket, job testgrid.Job, dirs ...string) *
 	return plan
 }
 
+// resultsIn reads the results in folders.
+func resultsIn(t testing.TB, dirs ...string) *testgrid.Results {
+	t.Helper()
+	r, err := testgrid.ReadResults(dirs, t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
 func planOf(t testing.TB, b *bucket.Bucket, job testgrid.Job, build string, dirs ...string) (*testgrid.Plan, error) {
 	t.Helper()
 	r, err := testgrid.ReadResults(dirs, t.TempDir())

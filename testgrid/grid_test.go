@@ -134,11 +134,7 @@ func TestGridFollowsABuildThatWasStarted(t *testing.T) {
 	run := aRun{id: "20261121-1", start: begun.Add(time.Second), cases: []aCase{passes("net-a")}}
 	dir := run.write(t)
 	publisher := testgrid.Publisher{Bucket: p.Bucket}
-	own, err := testgrid.BuildID(run.start, run.id)
-	if err != nil {
-		t.Fatal(err)
-	}
-	found, err := publisher.Find(t.Context(), &periodic, own, run.start, time.Now())
+	found, err := publisher.Find(t.Context(), &periodic, resultsIn(t, dir), time.Now())
 	if err != nil || found != build {
 		t.Fatalf("found %q, %v; want %s", found, err, build)
 	}

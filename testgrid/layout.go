@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"path"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -53,51 +54,51 @@ var jobName = regexp.MustCompile(`^[A-Za-z0-9-._]+$`)
 const maxJobName = 200
 
 // ErrJob says that a job is not well described.
-var ErrJob = errors.New("not a job")
+var ErrJob = errors.New("the job is not well described")
 
-// Validate checks the job; an error is an [ErrJob], and names the flag that
-// sets what is wrong.
+// jobError is one thing that is wrong with a job. It is an [ErrJob].
+type jobError string
+
+func (e jobError) Error() string        { return string(e) }
+func (e jobError) Is(target error) bool { return target == ErrJob }
+
+// Validate says all that is wrong with the job, one error a problem; each is an
+// [ErrJob], and names the flag that sets what is wrong.
 func (j *Job) Validate() error {
-	bad := func(format string, args ...any) error {
-		return fmt.Errorf("%w: %s", ErrJob, fmt.Sprintf(format, args...))
-	}
-	named := func(flag, value string) error {
+	var problems []error
+	bad := func(format string, args ...any) { problems = append(problems, jobError(fmt.Sprintf(format, args...))) }
+	named := func(flag, value, what string) {
 		switch {
 		case value == "":
-			return bad("%s is missing", flag)
+			bad("%s is missing: say %s", flag, what)
 		case len(value) > maxJobName || !jobName.MatchString(value) || strings.Trim(value, ".") == "":
-			return bad("%s %q: a name has letters, digits, '-', '.' and '_', and at most %d of them", flag, value, maxJobName)
+			bad("%s %q: a name has letters, digits, '-', '.' and '_', and at most %d of them", flag, cut(value), maxJobName)
 		}
-		return nil
 	}
-	if err := named("--job", j.Name); err != nil {
-		return err
-	}
-	switch j.Strategy {
-	case StrategyExplicit, StrategyLegacy, StrategySingle:
-	default:
-		return bad("--path-strategy %q: it is %s, %s or %s", j.Strategy, StrategyExplicit, StrategyLegacy, StrategySingle)
+	named("--job", j.Name, "which job's build it is, such as windows-readiness")
+	strategies := []string{StrategyExplicit, StrategyLegacy, StrategySingle}
+	if !slices.Contains(strategies, j.Strategy) {
+		bad("--path-strategy %q: it is %s, %s or %s", cut(j.Strategy), strategies[0], strategies[1], strategies[2])
 	}
 	switch j.Type {
+	case Presubmit:
+		named("--org", j.Org, "the organisation of the pull request")
+		named("--repo", j.Repo, "the repository of the pull request")
+		if j.Pull < 1 {
+			bad("--pull %d: a %s runs on a pull request; say its number", j.Pull, Presubmit)
+		}
+		if j.Strategy == StrategyLegacy || j.Strategy == StrategySingle {
+			named("--default-org", j.DefaultOrg, "the organisation that paths leave out")
+			named("--default-repo", j.DefaultRepo, "the repository that paths leave out")
+		}
 	case Periodic, Postsubmit, Batch:
 		if j.Pull != 0 {
-			return bad("--pull is for --type %s, and this is a %s", Presubmit, j.Type)
+			bad("--pull %d is for --type %s, and this is a %s", j.Pull, Presubmit, j.Type)
 		}
-		return nil
-	case Presubmit:
 	default:
-		return bad("--type %q: it is %s, %s, %s or %s", j.Type, Periodic, Postsubmit, Presubmit, Batch)
+		bad("--type %q: it is %s, %s, %s or %s", cut(j.Type), Periodic, Postsubmit, Presubmit, Batch)
 	}
-	if err := errors.Join(named("--org", j.Org), named("--repo", j.Repo)); err != nil {
-		return err
-	}
-	if j.Pull < 1 {
-		return bad("--pull %d: a %s runs on a pull request", j.Pull, Presubmit)
-	}
-	if j.Strategy != StrategyExplicit {
-		return errors.Join(named("--default-org", j.DefaultOrg), named("--default-repo", j.DefaultRepo))
-	}
-	return nil
+	return errors.Join(problems...)
 }
 
 func (j *Job) spec(build string) *downwardapi.JobSpec {
@@ -142,6 +143,10 @@ func (j *Job) BuildsDir() string {
 	return path.Dir(j.BuildDir("0")) + "/"
 }
 
+// ownBuilds is the folder in which the job's builds lie themselves: for a
+// Presubmit, those on its pull request. It ends with a slash.
+func (j *Job) ownBuilds() string { return path.Dir(j.BuildDir("0")) + "/" }
+
 // idDigits is how many digits a build id has. With fewer, TestGrid lists all
 // builds of a job each time.
 const idDigits = 19
@@ -153,13 +158,18 @@ const lowDigits = 1_000_000
 // milliseconds of its start since the epoch, and six digits of a hash of the
 // run's id. Ids are ordered by start, and no two attempts share one.
 func BuildID(start time.Time, run string) (string, error) {
-	sum := sha256.Sum256([]byte(run))
 	ms := start.UnixMilli()
-	id := strconv.FormatInt(ms, 10) + fmt.Sprintf("%06d", binary.BigEndian.Uint64(sum[:8])%lowDigits)
+	id := strconv.FormatInt(ms, 10) + lowOf(run)
 	if ms <= 0 || len(id) != idDigits {
 		return "", fmt.Errorf("a run that started at %s cannot have a build id", start.UTC().Format(time.RFC3339))
 	}
 	return id, nil
+}
+
+// lowOf are the last digits of the ids of a run's builds.
+func lowOf(run string) string {
+	sum := sha256.Sum256([]byte(run))
+	return fmt.Sprintf("%06d", binary.BigEndian.Uint64(sum[:8])%lowDigits)
 }
 
 // ParseBuildID checks that id is a build id as TestGrid, Deck and Prow want it:

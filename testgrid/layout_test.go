@@ -67,7 +67,7 @@ func TestJobsThatAreNone(t *testing.T) {
 		"--repo":            func(j *testgrid.Job) { j.Repo = "a/../b" },
 		"--pull":            func(j *testgrid.Job) { j.Pull = 0 },
 		"--default-org":     func(j *testgrid.Job) { j.Strategy, j.DefaultOrg = testgrid.StrategyLegacy, "" },
-		"--pull is":         func(j *testgrid.Job) { j.Type = testgrid.Batch },
+		"--pull 123 is for": func(j *testgrid.Job) { j.Type = testgrid.Batch },
 	} {
 		job := presubmit
 		change(&job)
@@ -75,6 +75,19 @@ func TestJobsThatAreNone(t *testing.T) {
 		if name, _, _ := strings.Cut(flag, " \""); !errors.Is(err, testgrid.ErrJob) || !strings.Contains(fmt.Sprint(err), name) {
 			t.Errorf("%s: %v", flag, err)
 		}
+	}
+}
+
+// All that is wrong with a job is said at once.
+func TestEverythingThatIsWrongWithAJob(t *testing.T) {
+	job := testgrid.Job{Name: "a b", Type: testgrid.Presubmit, Repo: "..", Strategy: "short"}
+	err := job.Validate()
+	if want := `--job "a b": a name has letters, digits, '-', '.' and '_', and at most 200 of them
+--path-strategy "short": it is explicit, legacy or single
+--org is missing: say the organisation of the pull request
+--repo "..": a name has letters, digits, '-', '.' and '_', and at most 200 of them
+--pull 0: a presubmit runs on a pull request; say its number`; !errors.Is(err, testgrid.ErrJob) || fmt.Sprint(err) != want {
+		t.Errorf("got\n%v\nwant\n%s", err, want)
 	}
 }
 

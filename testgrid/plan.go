@@ -24,6 +24,7 @@ import (
 
 	"github.com/windows-op-readiness/windows-op-readiness/internal/bucket"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/junit"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/redact"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/result"
 )
 
@@ -168,6 +169,8 @@ type Plan struct {
 	Skipped []Skipped `json:"skipped,omitempty"`
 
 	job Job
+	// run is the id of the run whose results they are; "" for a start.
+	run string
 }
 
 // Options are what of a build does not come from its results.
@@ -203,6 +206,7 @@ func NewPlan(o *Options, r *Results, started *metadata.Started, finished *metada
 	if err != nil {
 		return nil, err
 	}
+	p.run = r.runID()
 	if err := p.start(o, started); err != nil {
 		return nil, err
 	}
@@ -288,17 +292,29 @@ func (p *Plan) json(name string, step Step, v any) error {
 // linkName is what a link may be called: it becomes a file's name.
 var linkName = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]*[a-z0-9])?$`)
 
-// links adds what Deck shows as links.
-func (p *Plan) links(links map[string]string) error {
+// ValidateLinks says all that is wrong with links, one error a problem.
+func ValidateLinks(links map[string]string) error {
+	var problems []error
 	for _, name := range slices.Sorted(maps.Keys(links)) {
-		link := links[name]
-		u, err := url.Parse(link)
+		u, err := url.Parse(links[name])
 		switch {
 		case !linkName.MatchString(name):
-			return fmt.Errorf("link %q: its name has lower-case letters, digits and '-' only", name)
+			problems = append(problems, fmt.Errorf("link %q: its name has lower-case letters, digits and '-' only", cut(name)))
 		case err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" && u.Scheme != "gs":
-			return fmt.Errorf("link %s: %q is no https://, http:// or gs:// URL", name, link)
+			problems = append(problems, fmt.Errorf("link %s: %q is no https://, http:// or gs:// URL", name, redact.String(links[name])))
+		case u.User != nil:
+			problems = append(problems, fmt.Errorf("link %s: it has a user's name or password, which everybody would see; leave it out", name))
 		}
+	}
+	return errors.Join(problems...)
+}
+
+// links adds what Deck shows as links.
+func (p *Plan) links(links map[string]string) error {
+	if err := ValidateLinks(links); err != nil {
+		return err
+	}
+	for name, link := range links {
 		p.add(p.data(path.Join(artifactsDir, name+".link.txt"), StepArtifact, []byte(link), "a link"))
 	}
 	return nil

@@ -1,6 +1,7 @@
 package testgrid
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -18,12 +19,16 @@ import (
 	"github.com/GoogleCloudPlatform/testgrid/metadata"
 
 	"github.com/windows-op-readiness/windows-op-readiness/internal/bucket"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/result"
 )
 
 var (
 	// ErrHeld says that the bucket holds the build already.
 	ErrHeld = errors.New("the bucket holds this build already")
-	// ErrBackwards says that the job has a newer build.
+	// ErrTaken says that the build is that of another run.
+	ErrTaken = errors.New("the build is that of another run")
+	// ErrBackwards says that the job has a newer build. It is a
+	// [BackwardsError].
 	ErrBackwards = errors.New("the job has a newer build")
 	// ErrNotStarted says that no build was found to be finished.
 	ErrNotStarted = errors.New("no build of the job waits to be finished")
@@ -32,6 +37,17 @@ var (
 	// ErrSeveral says that more than one was.
 	ErrSeveral = errors.New("several builds of the job wait to be finished")
 )
+
+// BackwardsError says that the job has a newer build than the one that was to
+// be published.
+type BackwardsError struct{ Build, Newest string }
+
+func (e *BackwardsError) Error() string {
+	return fmt.Sprintf("%v: TestGrid knows %s, and never lists %s, which is before it", ErrBackwards, e.Newest, e.Build)
+}
+
+// Is reports whether target is [ErrBackwards].
+func (e *BackwardsError) Is(target error) bool { return target == ErrBackwards }
 
 // Progress is how far a publication has come.
 type Progress struct {
@@ -54,13 +70,30 @@ type Publisher struct {
 	Note func(string)
 }
 
-// IncompleteError says what of a build has not arrived. Without it, there is
-// no finished.json.
+// Presence is whether an object is in the bucket, as far as its answers tell.
+type Presence int
+
+// An object is in the bucket, or not, or the answer that would tell was lost.
+const (
+	Absent Presence = iota
+	Present
+	Unknown
+)
+
+// IncompleteError says what of a build has not been published.
 type IncompleteError struct {
-	// Missing are keys, sorted; finished.json is the last one.
+	// Missing are the keys of objects that remain, in the order of the plan.
 	Missing []string
 	Total   int
-	Cause   error
+	// Started and Finished are whether started.json and finished.json are
+	// there. Finished is Present only where a build was to be replaced and
+	// could not be.
+	Started, Finished Presence
+	Cause             error
+
+	// start says that the plan is but the start of a build, hidden that a
+	// presubmit has no alias.
+	start, hidden bool
 }
 
 func (e *IncompleteError) Error() string {
@@ -73,8 +106,26 @@ func (e *IncompleteError) Error() string {
 	if n := len(e.Missing) - len(names); n > 0 {
 		more = fmt.Sprintf(" and %d more", n)
 	}
-	return fmt.Sprintf("%v\n%d of %d objects have not arrived (%s%s), and there is no %s: TestGrid shows the build as running",
-		e.Cause, len(e.Missing), e.Total, strings.Join(names, ", "), more, finishedFile)
+	return fmt.Sprintf("%v\n%d of %d objects remain to be sent (%s%s): %s", e.Cause, len(e.Missing), e.Total, strings.Join(names, ", "), more, e.looks())
+}
+
+// looks says what readers of the bucket see of the build.
+func (e *IncompleteError) looks() string {
+	switch {
+	case e.Finished == Unknown:
+		return "whether " + finishedFile + " is there is not known, so the build may show as finished"
+	case e.Finished == Present:
+		return "the build still shows as finished"
+	case e.Started == Unknown:
+		return "whether " + startedFile + " is there is not known, so the build may show as running"
+	case e.Started == Absent:
+		return "there is no " + startedFile + ", so the build does not show"
+	case e.hidden:
+		return "there is no alias, so TestGrid does not show the build"
+	case e.start:
+		return "the build shows as running"
+	}
+	return "there is no " + finishedFile + ", so the build shows as running"
 }
 
 func (e *IncompleteError) Unwrap() error { return e.Cause }
@@ -85,6 +136,12 @@ type publication struct {
 	plan *Plan
 	// there is what the build's folder held at the beginning.
 	there map[string]*bucket.Attrs
+	// remove are the keys that go before anything is sent, in that order.
+	remove []string
+	// started and finished say what is known of those files. changed says that
+	// the bucket is no longer what it was, or may not be.
+	started, finished Presence
+	changed           bool
 
 	mu       sync.Mutex
 	progress Progress
@@ -96,8 +153,8 @@ type publication struct {
 // bucket already is not sent again, so an interrupted publication goes on
 // where it was. A started.json that is there is kept.
 //
-// Errors are an [ErrHeld] or [ErrBackwards] before anything was sent, and an
-// [IncompleteError] afterwards.
+// Errors are an [ErrHeld], [ErrTaken] or [ErrBackwards] before anything was
+// sent, and an [IncompleteError] where part of a build is there.
 func (p *Publisher) Publish(ctx context.Context, plan *Plan) (Progress, error) {
 	pub := &publication{Publisher: p, plan: plan, sums: map[string]bucket.Sum{}}
 	pub.progress.Total = len(plan.Objects)
@@ -109,6 +166,9 @@ func (p *Publisher) Publish(ctx context.Context, plan *Plan) (Progress, error) {
 		return pub.progress, err
 	}
 	if err := pub.send(ctx); err != nil {
+		if !pub.changed && (pub.started == Absent || pub.finished == Present) {
+			return pub.progress, err // all is as it was
+		}
 		return pub.progress, pub.incomplete(err)
 	}
 	return pub.progress, nil
@@ -125,22 +185,100 @@ func (p *Publisher) list(ctx context.Context, dir string) (map[string]*bucket.At
 
 // check finds out whether the build may be published, before anything is.
 func (p *publication) check(ctx context.Context) error {
-	_, started := p.there[p.plan.Dir+startedFile]
-	_, finished := p.there[p.plan.Dir+finishedFile]
-	if finished && !p.Replace {
-		return fmt.Errorf("%w, finished: %s; --attempt N publishes the run once more as a build of now, --replace puts it in the place of that one", ErrHeld, p.plan.URL)
+	if p.there[p.plan.Dir+startedFile] != nil {
+		p.started = Present
 	}
-	if started {
-		return p.strangers(ctx)
+	if p.there[p.plan.Dir+finishedFile] != nil {
+		p.finished = Present
 	}
-	newer, err := p.newer(ctx)
-	if err != nil {
-		return err
+	if !p.Replace && len(p.there) > 0 {
+		owner, err := p.owner(ctx, p.plan.Dir, p.there)
+		switch {
+		case err != nil:
+			return err
+		case owner != "" && p.plan.run == "":
+			return fmt.Errorf("%w: %s is of run %s, and was not made by a start alone", ErrTaken, p.plan.URL, printable(owner))
+		case owner != "" && owner != p.plan.run:
+			return fmt.Errorf("%w: %s is of run %s, and these are the results of run %s", ErrTaken, p.plan.URL, printable(owner), printable(p.plan.run))
+		case p.finished == Present && owner != "":
+			return fmt.Errorf("%w, finished, and of this very run: %s", ErrHeld, p.plan.URL)
+		case p.finished == Present:
+			return fmt.Errorf("%w, finished: %s", ErrHeld, p.plan.URL)
+		}
 	}
-	if newer != "" {
-		return fmt.Errorf("%w: TestGrid knows %s, and never lists %s, which is before it; --attempt N publishes the run as a build of now", ErrBackwards, newer, p.plan.Build)
+	if p.started != Present {
+		newer, err := p.newer(ctx)
+		if err != nil {
+			return err
+		}
+		if newer != "" {
+			return &BackwardsError{Build: p.plan.Build, Newest: newer}
+		}
 	}
-	return p.strangers(ctx)
+	return p.strangers()
+}
+
+// runFile matches the manifest of a results folder in a build.
+var runFile = regexp.MustCompile(`^[^/]+/` + regexp.QuoteMeta(result.ManifestFile) + `$`)
+
+func isRunFile(dir, key string) bool {
+	name, ok := strings.CutPrefix(key, dir+artifactsDir+"/")
+	return ok && runFile.MatchString(name)
+}
+
+// owner returns the id of the run whose build lies in a folder that holds
+// there, or "" where nothing says so: a build that was only started is
+// nobody's yet.
+func (p *Publisher) owner(ctx context.Context, dir string, there map[string]*bucket.Attrs) (string, error) {
+	tell := []string{dir + finishedFile, dir + startedFile}
+	for _, key := range slices.Sorted(maps.Keys(there)) {
+		if isRunFile(dir, key) {
+			tell = append(tell, key)
+			break
+		}
+	}
+	for _, key := range tell {
+		if there[key] == nil {
+			continue
+		}
+		f, err := p.record(ctx, key)
+		if err != nil {
+			return "", err
+		}
+		if id := f.run(); id != "" {
+			return id, nil
+		}
+	}
+	return "", nil
+}
+
+// record is what started.json, finished.json and run.json say of their run.
+type record struct {
+	RunID    string         `json:"runID"`
+	Metadata map[string]any `json:"metadata"`
+}
+
+func (r *record) run() string {
+	if id, ok := r.Metadata[runKey].(string); ok {
+		return id
+	}
+	return result.Cut(r.RunID, maxMetadataValue)
+}
+
+// record reads a file; one that is no such file, or none at all, says nothing.
+func (p *Publisher) record(ctx context.Context, key string) (*record, error) {
+	var r record
+	data, err := p.Bucket.ReadAll(ctx, key, maxMetadataFile)
+	switch {
+	case errors.Is(err, bucket.ErrNotExist), errors.Is(err, bucket.ErrTooLarge):
+		return &r, nil
+	case err != nil:
+		return nil, err
+	}
+	if err := json.Unmarshal(data, &r); err != nil {
+		return &record{}, nil //nolint:nilerr // what it says is for others to judge
+	}
+	return &r, nil
 }
 
 // newer returns the job's newest build if that is newer than the plan's, or "".
@@ -181,8 +319,10 @@ var prows = []string{"prowjob.json", "podinfo.json", "clone-log.txt", "clone-rec
 // cutOff is what an upload into a folder leaves that was killed.
 var cutOff = regexp.MustCompile(`^(.*)\.[0-9a-f]+\.tmp$`)
 
-// strangers deals with objects in the build's folder that are not of this run.
-func (p *publication) strangers(ctx context.Context) error {
+// strangers finds what goes before anything is sent: what a publication left
+// that was killed, and, to replace a build, what the new one does not have. An
+// error is an [ErrHeld].
+func (p *publication) strangers() error {
 	planned := map[string]bool{p.plan.Dir + startedFile: true, p.plan.Dir + finishedFile: true}
 	for _, o := range p.plan.Objects {
 		planned[o.Key] = true
@@ -195,37 +335,55 @@ func (p *publication) strangers(ctx context.Context) error {
 		switch m := cutOff.FindStringSubmatch(key); {
 		case planned[key]:
 		case m != nil && planned[m[1]]:
-			if err := p.Bucket.Delete(ctx, key); err != nil {
-				return err
-			}
-			delete(p.there, key)
+			p.remove = append(p.remove, key)
 		default:
 			strange = append(strange, key)
 		}
 	}
 	if !p.Replace {
 		if len(strange) > 0 && len(p.plan.of(StepFinish)) > 0 {
-			return fmt.Errorf("%w: %s has %d objects that these results do not have, such as %s; --replace removes them", ErrHeld, p.plan.URL, len(strange), strange[0])
+			return fmt.Errorf("%w: %s has %d objects that these results do not have, such as %s", ErrHeld, p.plan.URL, len(strange), printable(strange[0]))
 		}
 		return nil
 	}
-	// First of all the build must not look finished.
-	if _, finished := p.there[p.plan.Dir+finishedFile]; finished {
-		if p.Note != nil {
-			p.Note("TestGrid does not read a build again that was finished, unless it started less than 20 minutes ago: its column may stay as it was")
-		}
-		strange = append([]string{p.plan.Dir + finishedFile}, strange...)
+	p.remove = append(p.remove, strange...)
+	if p.finished == Present {
+		// First of all the build must not look finished.
+		p.remove = slices.Insert(p.remove, 0, p.plan.Dir+finishedFile)
 	}
-	for _, key := range strange {
-		if err := p.Bucket.Delete(ctx, key); err != nil {
+	return nil
+}
+
+// clear removes what has to go.
+func (p *publication) clear(ctx context.Context) error {
+	for _, key := range p.remove {
+		err := p.Bucket.Delete(ctx, key)
+		finish := key == p.plan.Dir+finishedFile
+		switch {
+		case errors.Is(err, bucket.ErrUncertain):
+			p.changed = true
+			if finish {
+				p.finished = Unknown
+			}
 			return err
+		case err != nil:
+			return err
+		case finish:
+			p.finished = Absent
+			if p.Note != nil {
+				p.Note("TestGrid does not read a build again that was finished, unless it started less than 20 minutes ago: its column may stay as it was")
+			}
 		}
+		p.changed = true
 		delete(p.there, key)
 	}
 	return nil
 }
 
 func (p *publication) send(ctx context.Context) error {
+	if err := p.clear(ctx); err != nil {
+		return err
+	}
 	for _, o := range p.plan.of(StepStart) {
 		if _, started := p.there[o.Key]; started && !p.Replace {
 			p.count(o.Key, bucket.Sum{}, false)
@@ -252,11 +410,55 @@ func (p *publication) send(ctx context.Context) error {
 		if err := p.verify(ctx); err != nil {
 			return err
 		}
-		if err := p.sendOne(ctx, o); err != nil {
+		if err := p.sendFinished(ctx, o); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// sendFinished sends finished.json, which is not there.
+func (p *publication) sendFinished(ctx context.Context, o *Object) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	object, err := o.prepare()
+	if err != nil {
+		return err
+	}
+	if err := p.decisive(ctx, object, &p.finished); err != nil {
+		return err
+	}
+	p.count(o.Key, object.Sum, true)
+	return nil
+}
+
+// lastLook is how long the bucket is asked, after an interrupt, whether what
+// was on its way has arrived.
+const lastLook = 5 * time.Second
+
+// decisive uploads an object whose presence decides what the build looks like,
+// and notes that in state. An upload that arrived before an interrupt counts.
+func (p *publication) decisive(ctx context.Context, o *bucket.Object, state *Presence) error {
+	err := p.Bucket.Put(ctx, o)
+	if errors.Is(err, bucket.ErrUncertain) {
+		p.changed, *state = true, Unknown
+		if ctx.Err() != nil {
+			look, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastLook)
+			defer cancel()
+			switch arrived, lookErr := p.Bucket.Arrived(look, o); {
+			case lookErr != nil:
+			case arrived:
+				err = nil
+			default:
+				*state = Absent
+			}
+		}
+	}
+	if err == nil {
+		p.changed, *state = true, Present
+	}
+	return err
 }
 
 // sendStarted sends started.json; one that somebody else sent in the meantime
@@ -268,8 +470,8 @@ func (p *publication) sendStarted(ctx context.Context, o *Object) error {
 	}
 	object.New = !p.Replace
 	sent := true
-	if err := p.Bucket.Put(ctx, object); errors.Is(err, bucket.ErrExists) {
-		sent = false
+	if err := p.decisive(ctx, object, &p.started); errors.Is(err, bucket.ErrExists) {
+		sent, p.started = false, Present
 	} else if err != nil {
 		return err
 	}
@@ -319,9 +521,24 @@ func (p *publication) sendLatest(ctx context.Context, o *Object) error {
 }
 
 func (p *publication) sendArtifacts(ctx context.Context) error {
-	objects := p.plan.of(StepArtifact)
-	// The large ones first, so that none of them is waited for at the end.
-	slices.SortStableFunc(objects, func(a, b *Object) int { return int(min(1, max(-1, b.Size-a.Size))) })
+	// What says whose build it is comes first, so that half a build says it, too.
+	var first, rest []*Object
+	for _, o := range p.plan.of(StepArtifact) {
+		if isRunFile(p.plan.Dir, o.Key) {
+			first = append(first, o)
+		} else {
+			rest = append(rest, o)
+		}
+	}
+	// Then the large ones, so that none of them is waited for at the end.
+	slices.SortStableFunc(rest, func(a, b *Object) int { return cmp.Compare(b.Size, a.Size) })
+	if err := p.sendAll(ctx, first); err != nil {
+		return err
+	}
+	return p.sendAll(ctx, rest)
+}
+
+func (p *publication) sendAll(ctx context.Context, objects []*Object) error {
 	group, inner := errgroup.WithContext(ctx)
 	group.SetLimit(p.parallel())
 	for _, o := range objects {
@@ -372,6 +589,7 @@ func (p *publication) count(key string, sum bucket.Sum, sent bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.sums[key] = sum
+	p.changed = p.changed || sent
 	if sent {
 		p.progress.Sent++
 		p.progress.Bytes += sum.Size
@@ -420,16 +638,16 @@ func (p *publication) lost(key, how string) error {
 	return fmt.Errorf("checking %s: %s; something else writes into this folder", p.Bucket.URL(key), how)
 }
 
-// incomplete says what of the plan did not arrive.
+// incomplete says what of the plan remains.
 func (p *publication) incomplete(cause error) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	e := &IncompleteError{Total: len(p.plan.Objects), Cause: cause}
+	e := &IncompleteError{Total: len(p.plan.Objects), Started: p.started, Finished: p.finished, Cause: cause, start: len(p.plan.of(StepFinish)) == 0}
 	for i := range p.plan.Objects {
-		if key := p.plan.Objects[i].Key; p.sums[key] == (bucket.Sum{}) {
-			if _, kept := p.sums[key]; !kept {
-				e.Missing = append(e.Missing, key)
-			}
+		o := &p.plan.Objects[i]
+		if _, done := p.sums[o.Key]; !done {
+			e.Missing = append(e.Missing, o.Key)
+			e.hidden = e.hidden || o.Step == StepAlias
 		}
 	}
 	return e
@@ -439,44 +657,106 @@ func (p *publication) incomplete(cause error) error {
 const searchBack = 24 * time.Hour
 
 // Find returns the build of the job that was started for a run, and is not
-// finished: the one whose id is want, else the only one that was started
-// between a day before start, and until. Errors are [ErrNotStarted] and
-// [ErrSeveral].
-func (p *Publisher) Find(ctx context.Context, job *Job, want string, start, until time.Time) (string, error) {
-	if waits, err := p.waits(ctx, job, want); err != nil || waits {
-		return want, err
-	}
-	from, err := BuildID(start.Add(-searchBack), "")
+// finished: the one that says it is the run's own, else the only one that was
+// started between a day before the run and until, and is nobody's. Errors are
+// [ErrNotStarted] and [ErrSeveral].
+func (p *Publisher) Find(ctx context.Context, job *Job, r *Results, until time.Time) (string, error) {
+	_, start := r.Attempt()
+	ids, err := p.builds(ctx, job, start.Add(-searchBack), until)
 	if err != nil {
 		return "", err
 	}
-	var found, ids []string
-	err = p.Bucket.List(ctx, bucket.ListOptions{Prefix: job.BuildsDir(), Delimiter: "/", From: job.BuildsDir() + from}, func(a *bucket.Attrs) error {
-		id := buildOf(a)
-		if n, err := ParseBuildID(id); err == nil && !buildTime(n).After(until) {
-			ids = append(ids, id)
-		}
-		return nil
-	})
-	if err != nil {
+	owners := make([]*string, len(ids)) // nil: it does not wait
+	group, inner := errgroup.WithContext(ctx)
+	group.SetLimit(p.parallel())
+	for i, id := range ids {
+		group.Go(func() error {
+			if waits, err := p.waits(inner, job, id); err != nil || !waits {
+				return err
+			}
+			dir := job.BuildDir(id) + "/"
+			there, err := p.list(inner, dir)
+			if err != nil {
+				return err
+			}
+			owner, err := p.owner(inner, dir, there)
+			owners[i] = &owner
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
 		return "", err
 	}
-	for _, id := range ids {
-		waits, err := p.waits(ctx, job, id)
-		if err != nil {
-			return "", err
+	var own, nobodys []string
+	for i, id := range ids {
+		switch owner := owners[i]; {
+		case owner == nil:
+		case *owner == r.runID():
+			own = append(own, id)
+		case *owner == "":
+			nobodys = append(nobodys, id)
 		}
-		if waits {
-			found = append(found, id)
-		}
+	}
+	found := own
+	if len(own) == 0 {
+		found = nobodys
 	}
 	switch len(found) {
 	case 0:
-		return "", fmt.Errorf("%w in %s; use 'publish' where there was no 'publish start'", ErrNotStarted, p.Bucket.URL(job.BuildsDir()))
+		return "", fmt.Errorf("%w in %s; use 'publish' where there was no 'publish start'", ErrNotStarted, p.Bucket.URL(job.ownBuilds()))
 	case 1:
 		return found[0], nil
 	}
 	return "", fmt.Errorf("%w: %s; say which with --build-id", ErrSeveral, strings.Join(found, ", "))
+}
+
+// Attempted returns the build that was published, wholly or in part, as an
+// attempt at a run that is not the run's own; "" where there is none.
+func (p *Publisher) Attempted(ctx context.Context, job *Job, r *Results, attempt int, until time.Time) (build string, finished bool, err error) {
+	_, start := r.Attempt()
+	if latest := until.Add(-searchBack); start.After(latest) {
+		start = latest // clocks differ
+	}
+	ids, err := p.builds(ctx, job, start, until)
+	if err != nil {
+		return "", false, err
+	}
+	for _, id := range slices.Backward(ids) {
+		if !strings.HasSuffix(id, lowOf(r.Run.Manifest.RunID)) {
+			continue
+		}
+		dir := job.BuildDir(id)
+		began, err := p.record(ctx, path.Join(dir, startedFile))
+		if err != nil {
+			return "", false, err
+		}
+		if began.run() != r.runID() || began.Metadata[attemptKey] != fmt.Sprint(attempt) {
+			continue
+		}
+		waits, err := p.waits(ctx, job, id)
+		return id, err == nil && !waits, err
+	}
+	return "", false, nil
+}
+
+// builds lists the ids of a job's builds that began between two times, from
+// old to new. Of a presubmit they are those on the same pull request.
+func (p *Publisher) builds(ctx context.Context, job *Job, from, until time.Time) ([]string, error) {
+	first, err := BuildID(from, "")
+	if err != nil {
+		return nil, err
+	}
+	first = first[:idDigits-len(lowOf(""))] // any run's
+	var ids []string
+	dir := job.ownBuilds()
+	err = p.Bucket.List(ctx, bucket.ListOptions{Prefix: dir, Delimiter: "/", From: dir + first}, func(a *bucket.Attrs) error {
+		id := path.Base(a.Key)
+		if n, err := ParseBuildID(id); a.IsDir && err == nil && !buildTime(n).After(until) {
+			ids = append(ids, id)
+		}
+		return nil
+	})
+	return ids, err
 }
 
 // skew is how far the clocks of who starts a build and who runs the tests may

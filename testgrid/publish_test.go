@@ -282,7 +282,9 @@ func (f *network) around(next http.Handler) http.Handler {
 }
 
 // The network fails at each request in turn: once, and the build is complete;
-// for ever, and there is an error and no finished.json.
+// that request for ever, or all from then on, and the build is complete, or
+// there is an error, no finished.json, and nothing said that is not so. Where a
+// request was done, and only its answer is lost, it may be there.
 func TestANetworkThatFails(t *testing.T) {
 	dir := aRun{id: "20261121-1", start: start, cases: []aCase{passes("net-a"), fails("net-b")}}.write(t)
 	once := &network{}
@@ -300,37 +302,127 @@ func TestANetworkThatFails(t *testing.T) {
 	if len(requests) < len(plan.Objects) || len(want) != len(plan.Objects) {
 		t.Fatalf("%d requests and %d objects for %d in the plan", len(requests), len(want), len(plan.Objects))
 	}
-	for n := range requests {
-		for _, when := range []string{"before", "after"} {
-			f := &network{fail: func(i int, _ string) (bool, bool) { return i == n+1 && when == "before", i == n+1 && when == "after" }}
-			p := emulator(t, f.around)
-			if err := deliver(p); err != nil {
-				t.Errorf("request %d (%s) fails once, %s it is done: %v", n+1, requests[n], when, err)
-			}
-			f.now(nil)
-			if got := p.keys(t); !slices.Equal(got, want) {
-				t.Errorf("request %d (%s) fails once: %q, want %q", n+1, requests[n], got, want)
+	for n, request := range requests {
+		for how, fails := range map[string]func(i int, signature string) bool{
+			"once":         func(i int, _ string) bool { return i == n+1 },
+			"for ever":     func(i int, signature string) bool { return i > n && signature == request },
+			"and all that": func(i int, _ string) bool { return i > n },
+		} {
+			for _, done := range []bool{false, true} {
+				what := fmt.Sprintf("request %d (%s) fails %s, done %v", n+1, request, how, done)
+				f := &network{fail: func(i int, signature string) (bool, bool) {
+					fail := fails(i, signature)
+					return fail && !done, fail && done
+				}}
+				p := emulator(t, f.around)
+				err := deliver(p)
+				f.now(nil)
+				got := p.keys(t)
+				switch {
+				case err != nil && how == "once":
+					t.Errorf("%s: %v", what, err)
+				case err == nil && !slices.Equal(got, want):
+					t.Errorf("%s: no error, and %q, want %q", what, got, want)
+				case err != nil:
+					checkSaid(t, what, err, got)
+				}
+				if err == nil || has(got, "finished.json") {
+					continue // complete, if perhaps without anybody knowing
+				}
+				// When the network is back, the same command completes the build.
+				if err := deliver(p); err != nil {
+					t.Errorf("after %s: %v", what, err)
+				}
+				if got := p.keys(t); !slices.Equal(got, want) {
+					t.Errorf("after %s: %q, want %q", what, got, want)
+				}
 			}
 		}
-		f := &network{fail: func(i int, signature string) (bool, bool) { return i > n && signature == requests[n], false }}
+	}
+}
+
+// checkSaid holds what an error says of a build against what is in the bucket.
+func checkSaid(t *testing.T, what string, err error, keys []string) {
+	t.Helper()
+	var incomplete *testgrid.IncompleteError
+	if !errors.As(err, &incomplete) {
+		if len(keys) > 0 {
+			t.Errorf("%s: %v; and there are %q", what, err, keys)
+		}
+		return
+	}
+	for name, said := range map[string]testgrid.Presence{"started.json": incomplete.Started, "finished.json": incomplete.Finished} {
+		if said != testgrid.Unknown && has(keys, name) != (said == testgrid.Present) {
+			t.Errorf("%s: %v; and there are %q", what, err, keys)
+		}
+	}
+	for _, key := range keys {
+		if strings.HasSuffix(key, "/finished.json") && !strings.Contains(err.Error(), "finished.json is there is not known") {
+			t.Errorf("%s: %v; and there is a finished.json", what, err)
+		}
+	}
+}
+
+// Only the answers to finished.json are lost, each time: it is there.
+func TestAFinishedWhoseAnswersAreLost(t *testing.T) {
+	f := &network{fail: func(_ int, signature string) (bool, bool) {
+		return false, strings.HasPrefix(signature, "POST") && strings.Contains(signature, "finished.json")
+	}}
+	p := emulator(t, f.around)
+	dir := aRun{id: "20261121-1", start: start, cases: []aCase{passes("net-a")}}.write(t)
+	plan := planned(t, p.Bucket, periodic, dir)
+	if sent := publish(t, p.Bucket, plan); sent.Sent != len(plan.Objects) {
+		t.Errorf("%+v of %d objects", sent, len(plan.Objects))
+	}
+}
+
+// An interrupt while finished.json is on its way does not make a complete build
+// an incomplete one.
+func TestAnInterruptAfterAllHasArrived(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	p := emulator(t, func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.Method == http.MethodPost && strings.HasSuffix(r.URL.Query().Get("name"), "finished.json") {
+				next.ServeHTTP(httptest.NewRecorder(), r)
+				cancel()
+				panic(http.ErrAbortHandler)
+			}
+			next.ServeHTTP(w, r)
+		})
+	})
+	dir := aRun{id: "20261121-1", start: start, cases: []aCase{passes("net-a")}}.write(t)
+	publisher := testgrid.Publisher{Bucket: p.Bucket}
+	if _, err := publisher.Publish(ctx, planned(t, p.Bucket, periodic, dir)); err != nil {
+		t.Error(err)
+	}
+}
+
+// A start of which nothing arrived does not show, and is not said to.
+func TestWhatAnIncompleteBuildLooksLike(t *testing.T) {
+	dir := aRun{id: "20261121-1", start: start, cases: []aCase{passes("net-a")}}.write(t)
+	for broken, c := range map[string]struct {
+		job  testgrid.Job
+		says string
+	}{
+		"latest-build.txt": {periodic, "there is no finished.json, so the build shows as running"},
+		".txt":             {presubmit, "there is no alias, so TestGrid does not show the build"},
+		"run.json":         {presubmit, "there is no finished.json, so the build shows as running"},
+		"finished.json":    {periodic, "there is no finished.json, so the build shows as running"},
+	} {
+		f := &network{fail: func(_ int, signature string) (bool, bool) {
+			return strings.HasPrefix(signature, "POST") && strings.Contains(signature, broken), false
+		}}
 		p := emulator(t, f.around)
-		err := deliver(p)
-		f.now(nil)
-		got := p.keys(t)
-		if err == nil {
-			t.Errorf("request %d (%s) fails for ever: no error", n+1, requests[n])
+		publisher := testgrid.Publisher{Bucket: p.Bucket, Parallel: 1}
+		if _, err := publisher.Publish(t.Context(), planned(t, p.Bucket, c.job, dir)); err == nil || !strings.HasSuffix(err.Error(), c.says) {
+			t.Errorf("without %s: %v; want %q", broken, err, c.says)
 		}
-		if has(got, "finished.json") {
-			// The last one of all only asks whether it has arrived.
-			t.Errorf("request %d (%s) fails for ever: there is a finished.json among %q", n+1, requests[n], got)
-		}
-		// When the network is back, the same command completes the build.
-		if err := deliver(p); err != nil {
-			t.Errorf("after request %d (%s) had failed: %v", n+1, requests[n], err)
-		}
-		if got := p.keys(t); !slices.Equal(got, want) {
-			t.Errorf("after request %d (%s) had failed: %q, want %q", n+1, requests[n], got, want)
-		}
+	}
+	f := &network{fail: func(_ int, signature string) (bool, bool) { return strings.Contains(signature, "started.json"), false }}
+	p := emulator(t, f.around)
+	publisher := testgrid.Publisher{Bucket: p.Bucket}
+	if _, err := publisher.Publish(t.Context(), planned(t, p.Bucket, periodic, dir)); err == nil || strings.Contains(err.Error(), "shows") {
+		t.Errorf("without started.json: %v", err)
 	}
 }
 
@@ -581,9 +673,8 @@ func TestFindingTheBuildThatWasStarted(t *testing.T) {
 			publish(t, p.Bucket, plan)
 			return id
 		}
-		find := func() (string, error) {
-			return publisher.Find(t.Context(), &job, buildID(t, start, "x"), start, now)
-		}
+		results := resultsIn(t, aRun{id: "x", start: start, cases: []aCase{passes("net-a")}}.write(t))
+		find := func() (string, error) { return publisher.Find(t.Context(), &job, results, now) }
 		begin(job, start.Add(-48*time.Hour)) // forgotten
 		if id, err := find(); !errors.Is(err, testgrid.ErrNotStarted) {
 			t.Errorf("found %q, %v", id, err)
@@ -602,9 +693,143 @@ func TestFindingTheBuildThatWasStarted(t *testing.T) {
 	}
 }
 
+// Half a build says whose it is from its first object on, and no other run
+// goes on with it.
+func TestABuildOfAnotherRun(t *testing.T) {
+	theirs := aRun{id: "theirs", start: start, cases: []aCase{passes("net-a")}}
+	ours := aRun{id: "ours", start: start.Add(time.Hour), cases: []aCase{passes("net-a")}}
+	their, our := theirs.write(t), ours.write(t)
+	for _, begun := range []bool{false, true} {
+		for _, broken := range []string{"latest-build.txt", "batch-01.log", "finished.json", "none"} {
+			f := &network{fail: func(_ int, signature string) (bool, bool) { return strings.Contains(signature, broken), false }}
+			p := emulator(t, f.around)
+			first := planned(t, p.Bucket, periodic, their)
+			if begun {
+				// Whoever started it did not know the run.
+				if broken == "latest-build.txt" {
+					continue
+				}
+				only, err := testgrid.PlanStart(&testgrid.Options{Job: periodic, Build: first.Build, URL: p.URL}, testgrid.NewStarted(&periodic, start, ""))
+				if err != nil {
+					t.Fatal(err)
+				}
+				publish(t, p.Bucket, only)
+			}
+			publisher := testgrid.Publisher{Bucket: p.Bucket}
+			if _, err := publisher.Publish(t.Context(), first); (err == nil) != (broken == "none") {
+				t.Fatalf("without %s: %v", broken, err)
+			}
+			f.now(nil)
+			before := p.keys(t)
+			second, err := planOf(t, p.Bucket, periodic, first.Build, our)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, err = publisher.Publish(t.Context(), second)
+			if !errors.Is(err, testgrid.ErrTaken) || !strings.Contains(err.Error(), "theirs") || !strings.Contains(err.Error(), "ours") {
+				t.Errorf("begun %v, without %s: %v", begun, broken, err)
+			}
+			if got := p.keys(t); !slices.Equal(got, before) {
+				t.Errorf("begun %v, without %s: there are %q, and were %q", begun, broken, got, before)
+			}
+			publisher.Replace = true
+			if _, err := publisher.Publish(t.Context(), second); err != nil {
+				t.Errorf("begun %v, without %s, replaced: %v", begun, broken, err)
+			}
+			if got := content(t, p.Bucket, first.Dir+"artifacts/shard-1/run.json"); !strings.Contains(got, `"ours"`) {
+				t.Errorf("begun %v, without %s: replaced by %s", begun, broken, got)
+			}
+		}
+	}
+}
+
+// A run finds the build that it has begun, among those of others.
+func TestFindingTheRunsOwnBuild(t *testing.T) {
+	f := &network{}
+	p := emulator(t, f.around)
+	publisher := testgrid.Publisher{Bucket: p.Bucket, Parallel: 1}
+	begin := func(at time.Time) string {
+		plan, err := testgrid.PlanStart(&testgrid.Options{Job: periodic, Build: buildID(t, at, fmt.Sprint(at)), URL: p.URL}, testgrid.NewStarted(&periodic, at, ""))
+		if err != nil {
+			t.Fatal(err)
+		}
+		publish(t, p.Bucket, plan)
+		return plan.Build
+	}
+	finish := func(id, dir string) error {
+		plan, err := planOf(t, p.Bucket, periodic, id, dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = publisher.Publish(t.Context(), plan)
+		return err
+	}
+	first := begin(start.Add(-2 * time.Minute))
+	one := aRun{id: "one", start: start, cases: []aCase{passes("net-a")}}.write(t)
+	f.now(func(_ int, signature string) (bool, bool) { return strings.Contains(signature, "batch-01.log"), false })
+	if err := finish(first, one); err == nil {
+		t.Fatal("no error")
+	}
+	f.now(nil)
+	second := begin(start.Add(-time.Minute))
+	two := aRun{id: "two", start: start, cases: []aCase{passes("net-a")}}.write(t)
+	for dir, want := range map[string]string{one: first, two: second} {
+		if id, err := publisher.Find(t.Context(), &periodic, resultsIn(t, dir), now); err != nil || id != want {
+			t.Errorf("found %s, %v; want %s", id, err, want)
+		}
+	}
+}
+
+// An attempt that was published in part is found, whatever of it arrived.
+func TestFindingAnAttempt(t *testing.T) {
+	run := aRun{id: "x", start: start, cases: []aCase{passes("net-a")}}
+	dir := run.write(t)
+	results := resultsIn(t, dir)
+	for _, job := range []testgrid.Job{periodic, presubmit} {
+		for _, broken := range []string{"/" + job.Name + "/", "latest-build.txt", ".log", "finished.json", "none"} {
+			f := &network{}
+			p := emulator(t, f.around)
+			publisher := testgrid.Publisher{Bucket: p.Bucket, Parallel: 1}
+			build := buildID(t, start.Add(time.Hour), run.id)
+			o := &testgrid.Options{Job: job, Build: build, URL: p.URL}
+			began := results.Started(&job, "")
+			began.Metadata["attempt"] = "2"
+			plan, err := testgrid.NewPlan(o, results, began, results.Finished(nil, now))
+			if err != nil {
+				t.Fatal(err)
+			}
+			uploads := 0
+			f.now(func(_ int, signature string) (bool, bool) {
+				if strings.HasPrefix(signature, "POST") {
+					uploads++
+				}
+				// The first upload is started.json, whatever fails.
+				return uploads > 1 && strings.Contains(signature, broken), false
+			})
+			if _, err := publisher.Publish(t.Context(), plan); (err == nil) != (broken == "none") {
+				t.Fatalf("%s without %s: %v", job.Type, broken, err)
+			}
+			f.now(nil)
+			id, finished, err := publisher.Attempted(t.Context(), &job, results, 2, now)
+			if err != nil || id != build || finished != (broken == "none") {
+				t.Errorf("%s without %s: found %q, finished %v, %v; want %s", job.Type, broken, id, finished, err, build)
+			}
+			other := resultsIn(t, aRun{id: "y", start: start, cases: []aCase{passes("net-a")}}.write(t))
+			for what, find := range map[string]func() (string, bool, error){
+				"another attempt": func() (string, bool, error) { return publisher.Attempted(t.Context(), &job, results, 3, now) },
+				"another run":     func() (string, bool, error) { return publisher.Attempted(t.Context(), &job, other, 2, now) },
+			} {
+				if id, _, err := find(); err != nil || id != "" {
+					t.Errorf("%s: found %q, %v", what, id, err)
+				}
+			}
+		}
+	}
+}
+
 func TestLinks(t *testing.T) {
 	b := emulator(t, nil).Bucket
-	for name, link := range map[string]string{"../x": "https://x", "x": "javascript:alert(1)", "y": "/etc/passwd", "z": "https://"} {
+	for name, link := range map[string]string{"../x": "https://x", "x": "javascript:alert(1)", "y": "/etc/passwd", "z": "https://", "w": "https://user:secret@example.com/"} {
 		r, err := testgrid.ReadResults([]string{aRun{id: "1", start: start, cases: []aCase{passes("net-a")}}.write(t)}, t.TempDir())
 		if err != nil {
 			t.Fatal(err)

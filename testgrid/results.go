@@ -143,15 +143,26 @@ func (r *Results) BuildID() (string, error) {
 	return BuildID(start, r.Run.Manifest.RunID)
 }
 
-// Started is what becomes started.json. commit is that of what was tested; ""
-// is the one that the run knows.
+// Started is what becomes started.json, with the run's id and attempt as
+// metadata. commit is that of what was tested; "" is the one that the run knows.
 func (r *Results) Started(job *Job, commit string) *metadata.Started {
-	_, start := r.Attempt()
+	attempt, start := r.Attempt()
 	if commit == "" {
 		commit = r.Run.Manifest.Source.Commit
 	}
-	return NewStarted(job, start, commit)
+	s := NewStarted(job, start, commit)
+	s.Metadata = metadata.Metadata{runKey: r.runID(), attemptKey: fmt.Sprint(attempt)}
+	return s
 }
+
+// The metadata of a build that says whose it is.
+const (
+	runKey     = "run-id"
+	attemptKey = "attempt"
+)
+
+// runID is the run's id, as metadata has it.
+func (r *Results) runID() string { return result.Cut(r.Run.Manifest.RunID, maxMetadataValue) }
 
 // NewStarted is the started.json of a build that starts now.
 func NewStarted(job *Job, start time.Time, commit string) *metadata.Started {

@@ -39,7 +39,17 @@ type publishOptions struct {
 	Output    string
 
 	at bucket.Location
+	// verb is which of the commands it is.
+	verb publishVerb
 }
+
+type publishVerb int
+
+const (
+	publishAll publishVerb = iota
+	publishStart
+	publishFinish
+)
 
 func newPublishCommand(s *Surroundings) *cobra.Command {
 	var o publishOptions
@@ -52,7 +62,8 @@ as a whole is ready. Its URL is printed.
 
 What is published is planned first; --dry-run prints the plan, and sends
 nothing. finished.json is sent last, when everything else has arrived. A
-publication that was interrupted goes on where it was when it is started again.
+publication that was interrupted or killed goes on where it was when the same
+command is given again.
 
 A build's id comes from when the run started and from the run's id. Where
 results come long after that, TestGrid may know newer builds by then, and would
@@ -66,20 +77,18 @@ publish: its sidecar does.`,
   op-readiness publish shard-1 shard-2 --bucket gs://my-results --job pull-windows-readiness \
     --type presubmit --org kubernetes --repo kubernetes --pull 123`,
 		Args: usageArgs(cobra.MinimumNArgs(1)),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return o.finish(cmd, s, args, false)
-		},
+		RunE: func(cmd *cobra.Command, args []string) error { return o.finish(cmd, s, args) },
 	}
 	f := cmd.Flags()
 	o.addFlags(f)
 	o.addFinishFlags(f)
-	f.IntVar(&o.Attempt, "attempt", 0, "publish the run once more, as this attempt: a build of now")
+	f.IntVar(&o.Attempt, "attempt", 0, "publish the run once more, as this attempt (2 or more): a build of now")
 	cmd.AddCommand(newPublishStartCommand(s), newPublishFinishCommand(s))
 	return cmd
 }
 
 func newPublishStartCommand(s *Surroundings) *cobra.Command {
-	var o publishOptions
+	o := publishOptions{verb: publishStart}
 	cmd := &cobra.Command{
 		Use:   "start",
 		Short: "Show a run that begins now as a running build",
@@ -96,18 +105,17 @@ run, and 'publish finish' with the run's results and the same flags afterwards.`
 }
 
 func newPublishFinishCommand(s *Surroundings) *cobra.Command {
-	var o publishOptions
+	o := publishOptions{verb: publishFinish}
 	cmd := &cobra.Command{
 		Use:   "finish DIR...",
 		Short: "Publish the results of a build that was started",
 		Long: `Publish results as 'publish' does, into a build that 'publish start' made. Without
---build-id it is the only build of the job that was started, up to a day before
-the run, and is not finished.`,
+--build-id it is the build that these results have begun to finish, else the only
+one of the job that was started, up to a day before the run, and is not finished.
+--dry-run looks for it, too.`,
 		Example: `  op-readiness publish finish results --bucket gs://my-results --job windows-readiness`,
 		Args:    usageArgs(cobra.MinimumNArgs(1)),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return o.finish(cmd, s, args, true)
-		},
+		RunE:    func(cmd *cobra.Command, args []string) error { return o.finish(cmd, s, args) },
 	}
 	o.addFlags(cmd.Flags())
 	o.addFinishFlags(cmd.Flags())
@@ -196,12 +204,16 @@ func (o *publishOptions) complete(s *Surroundings, f *pflag.FlagSet) error {
 			problems = append(problems, fmt.Errorf("--build-id: %w", err))
 		}
 	}
-	if o.Parallel < 0 || o.Parallel > 256 {
+	if o.verb != publishStart && (o.Parallel < 1 || o.Parallel > 256) {
 		problems = append(problems, fmt.Errorf("--parallel %d: it is 1 to 256", o.Parallel))
 	}
-	if o.Attempt != 0 && o.Replace {
-		problems = append(problems, errors.New("--attempt makes a build of its own, and --replace takes the place of one: use one of them"))
+	if f.Changed("attempt") && o.Attempt < 2 {
+		problems = append(problems, fmt.Errorf("--attempt %d: the run itself is attempt 1; say 2 or more", o.Attempt))
 	}
+	if o.Attempt != 0 && o.Replace && o.Build == "" {
+		problems = append(problems, errors.New("--attempt makes a build of its own, and --replace takes the place of one: use one of them, or say with --build-id which build the attempt is to replace"))
+	}
+	problems = append(problems, testgrid.ValidateLinks(o.Links))
 	if f := report.Format(o.Output); f != report.FormatTable && f != report.FormatJSON {
 		problems = append(problems, fmt.Errorf("--output %q: it is table or json", o.Output))
 	}
@@ -241,6 +253,7 @@ func (o *publishOptions) publisher(ctx context.Context, s *Surroundings) (*testg
 		Endpoint:    o.Endpoint,
 		Anonymous:   o.Anonymous,
 		Connections: o.Parallel,
+		Existing:    o.DryRun,
 		Retry: bucket.Retry{Note: func(what string, err error, wait time.Duration) {
 			note(fmt.Sprintf("%s: %v; once more in %s", what, err, wait.Round(100*time.Millisecond)))
 		}},
@@ -312,7 +325,7 @@ func (o *publishOptions) start(cmd *cobra.Command, s *Surroundings) error {
 	return o.published(s.Stdout, plan, sent, build)
 }
 
-func (o *publishOptions) finish(cmd *cobra.Command, s *Surroundings, dirs []string, started bool) error {
+func (o *publishOptions) finish(cmd *cobra.Command, s *Surroundings, dirs []string) error {
 	ctx := cmd.Context()
 	if err := o.complete(s, cmd.Flags()); err != nil {
 		return err
@@ -336,27 +349,22 @@ func (o *publishOptions) finish(cmd *cobra.Command, s *Surroundings, dirs []stri
 		fmt.Fprintln(s.Stderr, "publish: no commit is known, and TestGrid's first column header will say \"missing\"; name it with --commit")
 	}
 	now := time.Now()
-	build, err := o.build(results, now)
+	// A plan is made without the bucket, but for the id of a build that only the
+	// bucket knows.
+	var p *testgrid.Publisher
+	if !o.DryRun || o.Build == "" && (o.verb == publishFinish || o.Attempt != 0) {
+		switch p, err = o.publisher(ctx, s); {
+		case o.DryRun && errors.Is(err, bucket.ErrNoBucket):
+			p = nil // a folder that is yet to be made
+		case err != nil:
+			return err
+		default:
+			defer p.Bucket.Close()
+		}
+	}
+	build, err := o.build(ctx, s, p, results, now)
 	if err != nil {
 		return err
-	}
-	var p *testgrid.Publisher
-	if !o.DryRun {
-		if p, err = o.publisher(ctx, s); err != nil {
-			return err
-		}
-		defer p.Bucket.Close()
-		if started {
-			_, start := results.Attempt()
-			if o.Build == "" {
-				if build, err = p.Find(ctx, &o.Job, build, start, now); err != nil {
-					return o.failed(ctx, "", err)
-				}
-			}
-			if err := p.Began(ctx, &o.Job, build, start); err != nil {
-				return o.failed(ctx, "", err)
-			}
-		}
 	}
 	plan, err := o.plan(results, build, now)
 	if err != nil {
@@ -377,17 +385,20 @@ func (o *publishOptions) finish(cmd *cobra.Command, s *Surroundings, dirs []stri
 	return o.published(s.Stdout, plan, sent, plan.URL)
 }
 
-// build is the id of the build that the results become.
-func (o *publishOptions) build(r *testgrid.Results, now time.Time) (string, error) {
+// build is the id of the build that the results become. p is nil where the
+// bucket is not there, or need not be asked.
+func (o *publishOptions) build(ctx context.Context, s *Surroundings, p *testgrid.Publisher, r *testgrid.Results, now time.Time) (string, error) {
 	attempt, start := r.Attempt()
 	switch {
+	case o.verb == publishFinish:
+		return o.startedBuild(ctx, p, r, now)
 	case o.Attempt != 0 && o.Attempt <= attempt:
 		return "", usageErrorf("--attempt %d: the run itself is attempt %d; say %d or more", o.Attempt, attempt, attempt+1)
 	case o.Build != "":
 		return o.Build, nil
 	case o.Attempt != 0:
-		return testgrid.BuildID(now, r.Run.Manifest.RunID)
-	case start.After(now.Add(time.Hour)):
+		return o.attemptedBuild(ctx, s, p, r, now)
+	case start.After(now.Add(clockSkew)):
 		// Such a build would keep all others from being listed until then.
 		return "", usageErrorf("the run says that it started at %s, which is yet to come: set this machine's clock, or the one's that ran it right; --attempt %d publishes the run as a build of now", start.Format(time.RFC3339), attempt+1)
 	}
@@ -396,6 +407,50 @@ func (o *publishOptions) build(r *testgrid.Results, now time.Time) (string, erro
 		return "", usageErrorf("%w", err)
 	}
 	return build, nil
+}
+
+// clockSkew is how far in the future a build may be, by its id.
+const clockSkew = time.Hour
+
+// startedBuild is the id of the build that 'publish start' made for the run.
+func (o *publishOptions) startedBuild(ctx context.Context, p *testgrid.Publisher, r *testgrid.Results, now time.Time) (string, error) {
+	build := o.Build
+	if p == nil && build != "" {
+		return build, nil
+	}
+	if p == nil {
+		return "", o.failed(ctx, "", fmt.Errorf("%w: there is no folder %s", testgrid.ErrNotStarted, o.at.Dir))
+	}
+	if build == "" {
+		var err error
+		if build, err = p.Find(ctx, &o.Job, r, now); err != nil {
+			return "", o.failed(ctx, "", err)
+		}
+	}
+	_, start := r.Attempt()
+	if err := p.Began(ctx, &o.Job, build, start); err != nil {
+		return "", o.failed(ctx, "", err)
+	}
+	return build, nil
+}
+
+// attemptedBuild is the id of the build that --attempt makes: a new one, or the
+// one that an earlier try has begun.
+func (o *publishOptions) attemptedBuild(ctx context.Context, s *Surroundings, p *testgrid.Publisher, r *testgrid.Results, now time.Time) (string, error) {
+	if p != nil {
+		build, finished, err := p.Attempted(ctx, &o.Job, r, o.Attempt, now)
+		switch {
+		case err != nil:
+			return "", o.failed(ctx, "", err)
+		case finished:
+			return "", usageErrorf("publishing: attempt %d of this run is published already: %s; say --attempt %d, or put it in the place of that one with --build-id %s --replace",
+				o.Attempt, o.at.URL(o.Job.BuildDir(build)), o.Attempt+1, build)
+		case build != "":
+			fmt.Fprintf(s.Stderr, "publish: attempt %d was begun as build %s, which goes on\n", o.Attempt, build)
+			return build, nil
+		}
+	}
+	return testgrid.BuildID(now, r.Run.Manifest.RunID)
 }
 
 func (o *publishOptions) plan(r *testgrid.Results, build string, now time.Time) (*testgrid.Plan, error) {
@@ -425,6 +480,7 @@ func (o *publishOptions) plan(r *testgrid.Results, build string, now time.Time) 
 			return nil, usageErrorf("--build-id: %w", err)
 		}
 		finished.Metadata["run-started"] = time.Unix(started.Timestamp, 0).UTC().Format(time.RFC3339)
+		started.Metadata["attempt"] = further["attempt"]
 		started.Timestamp, finished.Timestamp = began.Unix(), new(now.Unix())
 	}
 	plan, err := testgrid.NewPlan(options, r, started, finished)
@@ -433,6 +489,9 @@ func (o *publishOptions) plan(r *testgrid.Results, build string, now time.Time) 
 	}
 	return plan, nil
 }
+
+// refusals are what the bucket's state or the results forbid.
+var refusals = []error{testgrid.ErrHeld, testgrid.ErrTaken, testgrid.ErrBackwards, testgrid.ErrNotStarted, testgrid.ErrOlder, testgrid.ErrSeveral}
 
 // failed gives an error its exit code, and says how to go on.
 func (o *publishOptions) failed(ctx context.Context, build string, err error) error {
@@ -445,16 +504,55 @@ func (o *publishOptions) failed(ctx context.Context, build string, err error) er
 		if !partly {
 			err = errors.New("interrupted before anything was sent")
 		}
-	case slices.ContainsFunc([]error{testgrid.ErrHeld, testgrid.ErrBackwards, testgrid.ErrNotStarted, testgrid.ErrOlder, testgrid.ErrSeveral}, func(e error) bool { return errors.Is(err, e) }):
+	case slices.ContainsFunc(refusals, func(e error) bool { return errors.Is(err, e) }):
 		code = verdict.ExitUsage
 	}
 	if partly {
 		if code == verdict.ExitInterrupted {
 			incomplete.Cause = errors.New("interrupted")
 		}
-		err = fmt.Errorf("%w\nThe same command with --build-id %s goes on", err, build)
+		err = fmt.Errorf("%w\nThe same command%s goes on where this one stopped", err, o.again(build))
+	} else if mend := o.mend(err); mend != "" {
+		err = fmt.Errorf("%w; %s", err, mend)
 	}
 	return &exitError{code: code, cause: fmt.Errorf("publishing: %w", err)}
+}
+
+// again is what the same command needs to find the build again.
+func (o *publishOptions) again(build string) string {
+	if o.Build == "" && (o.verb == publishStart || o.Attempt != 0) {
+		return " with --build-id " + build
+	}
+	return ""
+}
+
+// mend says how to go on after a refusal, with the flags that the command has.
+func (o *publishOptions) mend(err error) string {
+	var backwards *testgrid.BackwardsError
+	switch {
+	case errors.As(err, &backwards):
+		if at, err := testgrid.BuildTime(backwards.Newest); err == nil && at.After(time.Now().Add(clockSkew)) {
+			return fmt.Sprintf("by its id that one is of %s, so no build of now comes after it: Prow's ids are that large, and then this needs a --job of its own; else remove that build", at.UTC().Format(time.DateOnly))
+		}
+		switch {
+		case o.verb == publishStart && o.Build != "":
+			return "without --build-id the build is one of now"
+		case o.verb == publishAll && o.Build != "":
+			return "without --build-id, --attempt N publishes the run as a build of now"
+		case o.verb == publishAll:
+			return "--attempt N publishes the run as a build of now"
+		}
+	case errors.Is(err, testgrid.ErrHeld), errors.Is(err, testgrid.ErrTaken):
+		switch o.verb {
+		case publishStart:
+			return "without --build-id the build gets an id of its own"
+		case publishFinish:
+			return "--replace puts these results in the place of what is there"
+		case publishAll:
+			return "--attempt N, without --build-id, publishes the run as a build of now; --replace puts it in the place of what is there"
+		}
+	}
+	return ""
 }
 
 // published prints what a command has as its result.

@@ -4,11 +4,15 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
+	"io/fs"
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -16,6 +20,7 @@ import (
 
 	"github.com/windows-op-readiness/windows-op-readiness/internal/bucket"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/e2e/e2etest"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/result"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/verdict"
 )
 
@@ -178,11 +183,157 @@ func TestPublishIsInterrupted(t *testing.T) {
 	}
 	args := []string{s.dir, "--bucket", "gs://readiness", "--job", "x", "--parallel", "1"}
 	got := publishing(emulator, signals, args...)
-	s.want("interrupted", got, verdict.ExitInterrupted, "interrupted", "run.json", "have not arrived", "--build-id")
-	_, id, _ := strings.Cut(got.stderr, "--build-id ")
-	id, _, _ = strings.Cut(id, " ")
+	s.want("interrupted", got, verdict.ExitInterrupted, "interrupted", "remain to be sent", "shows as running", "The same command goes on")
 	gcs.hook = nil
-	s.want("going on", publishing(emulator, nil, append(args, "--build-id", id)...), verdict.ExitReady, "were there")
+	s.want("going on", publishing(emulator, nil, args...), verdict.ExitReady, "were there")
+}
+
+// builds are the ids of the job's builds.
+func (s *store) builds(t *testing.T, job string) []string {
+	t.Helper()
+	var ids []string
+	for _, key := range s.keys(t) {
+		if rest, ok := strings.CutPrefix(key, "logs/"+job+"/"); ok {
+			if id, _, ok := strings.Cut(rest, "/"); ok && !slices.Contains(ids, id) {
+				ids = append(ids, id)
+			}
+		}
+	}
+	return ids
+}
+
+// An attempt that broke off goes on as the build that it has begun, and is
+// published once.
+func TestPublishGoesOnWithAnAttempt(t *testing.T) {
+	s := newScene(t, e2etest.Script{})
+	s.want("run", s.main(s.args()...), verdict.ExitReady)
+	gcs := newStore(t)
+	emulator := []string{"STORAGE_EMULATOR_HOST=" + gcs.URL}
+	args := []string{s.dir, "--bucket", "gs://readiness", "--job", "x"}
+	s.want("attempt 1", publishing(emulator, nil, args...), verdict.ExitReady)
+	ctx, kill := context.WithCancel(t.Context())
+	gcs.hook = func(r *http.Request) {
+		if r.Method == http.MethodPost && strings.Contains(r.URL.RawQuery, "results.jsonl") {
+			_, _ = io.Copy(io.Discard, r.Body)
+			kill() // it says nothing any more that anybody could use
+			panic(http.ErrAbortHandler)
+		}
+	}
+	attempt := append(args, "--attempt", "2")
+	var none bytes.Buffer
+	if code := Main(ctx, append([]string{"publish"}, attempt...), Surroundings{Environ: emulator, Stdin: strings.NewReader(""), Stdout: &none, Stderr: &none}); code == verdict.ExitReady {
+		t.Fatal("was not killed")
+	}
+	gcs.hook = nil
+	begun := gcs.builds(t, "x")
+	if len(begun) != 2 {
+		t.Fatalf("builds %q", begun)
+	}
+	s.want("dry run", publishing(emulator, nil, append(attempt, "--dry-run")...), verdict.ExitReady, "logs/x/"+begun[1]+"/finished.json")
+	s.want("going on", publishing(emulator, nil, attempt...), verdict.ExitReady, "which goes on", "/"+begun[1], "were there")
+	s.want("once more", publishing(emulator, nil, attempt...), verdict.ExitUsage, "published already", "--attempt 3", "--build-id "+begun[1]+" --replace")
+	if got := gcs.builds(t, "x"); !slices.Equal(got, begun) {
+		t.Errorf("builds %q, want %q", got, begun)
+	}
+	s.want("in its place", publishing(emulator, nil, append(attempt, "--build-id", begun[1], "--replace")...), verdict.ExitReady, "/"+begun[1])
+	s.want("attempt 3", publishing(emulator, nil, append(args, "--attempt", "3")...), verdict.ExitReady)
+	if got := gcs.builds(t, "x"); len(got) != 3 {
+		t.Errorf("builds %q, want three", got)
+	}
+}
+
+// What finish would do, a dry run of it shows.
+func TestPublishFinishPlansTheBuildThatWasStarted(t *testing.T) {
+	s := newScene(t, e2etest.Script{})
+	gcs := newStore(t)
+	emulator := []string{"STORAGE_EMULATOR_HOST=" + gcs.URL}
+	flags := []string{"--bucket", "gs://readiness", "--job", "x"}
+	begun := publishing(emulator, nil, append([]string{"start"}, flags...)...)
+	s.want("start", begun, verdict.ExitReady)
+	s.want("run", s.main(s.args()...), verdict.ExitReady)
+	finish := append([]string{"finish", s.dir, "--dry-run"}, flags...)
+	s.want("dry run", publishing(emulator, nil, finish...), verdict.ExitReady, "logs/x/"+strings.TrimSpace(begun.stdout)+"/finished.json")
+	s.want("another job", publishing(emulator, nil, append(finish, "--job", "y")...), verdict.ExitUsage, "no build of the job waits")
+	dir := filepath.Join(t.TempDir(), "bucket")
+	folder, err := bucket.FileURL(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.want("no folder", publishing(nil, nil, append(finish, "--bucket", folder)...), verdict.ExitUsage, "no build of the job waits")
+	s.want("an attempt", publishing(nil, nil, s.dir, "--bucket", folder, "--job", "x", "--attempt", "2", "--dry-run"), verdict.ExitReady, "finished.json")
+	if _, err := os.Stat(dir); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a dry run made the folder: %v", err)
+	}
+}
+
+// A refusal says how to go on with flags that the command has.
+func TestPublishAdvisesFlagsThatThereAre(t *testing.T) {
+	s := newScene(t, e2etest.Script{})
+	s.want("run", s.main(s.args()...), verdict.ExitReady)
+	gcs := newStore(t)
+	emulator := []string{"STORAGE_EMULATOR_HOST=" + gcs.URL}
+	flags := []string{"--bucket", "gs://readiness", "--job", "x"}
+	with := func(args ...string) []string { return append(args, flags...) }
+	got := publishing(emulator, nil, with(s.dir)...)
+	s.want("publish", got, verdict.ExitReady)
+	id := path.Base(strings.TrimSpace(got.stdout))
+	older := "1" + strings.Repeat("0", 18)
+	for name, c := range map[string]struct {
+		args     []string
+		says     string
+		saysFlag string
+	}{
+		"publish, held":      {with(s.dir), "of this very run", "--attempt"},
+		"publish, backwards": {with(s.dir, "--build-id", older), "the job has a newer build", "--attempt"},
+		"start, held":        {with("start", "--build-id", id), "another run", "--build-id"},
+		"start, backwards":   {with("start", "--build-id", older), "the job has a newer build", "--build-id"},
+		"finish, held":       {with("finish", s.dir, "--build-id", id), "of this very run", "--replace"},
+	} {
+		got := publishing(emulator, nil, c.args...)
+		s.want(name, got, verdict.ExitUsage, c.says, c.saysFlag)
+		for _, field := range strings.FieldsFunc(got.stderr, func(r rune) bool { return r != '-' && (r < 'a' || r > 'z') }) {
+			if !strings.HasPrefix(field, "--") {
+				continue
+			}
+			help := append(slices.Clone(c.args[:1]), "--help")
+			if c.args[0] == s.dir {
+				help = help[1:]
+			}
+			if known := publishing(nil, nil, help...).stdout; !strings.Contains(known, field+" ") {
+				t.Errorf("%s: advises %s, which the command does not have:\n%s", name, field, got.stderr)
+			}
+		}
+	}
+	// Prow's ids are larger than any of ours.
+	s.want("as Prow", publishing(emulator, nil, with("start", "--build-id", "2124339650113613824")...), verdict.ExitReady)
+	s.want("behind Prow", publishing(emulator, nil, with(s.dir, "--attempt", "2")...), verdict.ExitUsage, "a --job of its own")
+}
+
+// Nobody takes the build of another run by mistake.
+func TestPublishRefusesTheBuildOfAnotherRun(t *testing.T) {
+	one, two := newScene(t, e2etest.Script{}), newScene(t, e2etest.Script{})
+	one.want("run", one.main(one.args()...), verdict.ExitReady)
+	two.want("run", two.main(two.args()...), verdict.ExitReady)
+	gcs := newStore(t)
+	emulator := []string{"STORAGE_EMULATOR_HOST=" + gcs.URL}
+	flags := []string{"--bucket", "gs://readiness", "--job", "x"}
+	first := publishing(emulator, nil, append([]string{one.dir}, flags...)...)
+	one.want("publish", first, verdict.ExitReady)
+	id := path.Base(strings.TrimSpace(first.stdout))
+	run, err := result.Read(one.dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	args := append([]string{two.dir, "--build-id", id}, flags...)
+	one.want("another run", publishing(emulator, nil, args...), verdict.ExitUsage, "is of run "+run.Manifest.RunID, "--replace")
+	one.want("in its place", publishing(emulator, nil, append(args, "--replace")...), verdict.ExitReady, "/"+id)
+}
+
+// Everything that is wrong with flags is said at once.
+func TestPublishSaysAllThatIsWrong(t *testing.T) {
+	got := publishing(nil, nil, "results", "--type", "presubmit", "--path-strategy", "short", "--attempt", "0", "--parallel", "0", "--link", "A=x", "-o", "csv", "--build-id", "7")
+	newScene(t, e2etest.Script{}).want("all", got, verdict.ExitUsage,
+		"--bucket", "--job is missing", "--path-strategy", "--org is missing", "--repo is missing", "--pull 0", "--attempt 0", "--parallel 0", `link "A"`, "--output", "--build-id")
 }
 
 // What a bucket refuses is said with the permission that is missing.
