@@ -2,10 +2,13 @@ package cli
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -21,21 +24,23 @@ import (
 )
 
 type commentOptions struct {
-	Repo      string
-	Pull      int
-	Commit    string
-	Run       uint64
-	Attempt   int
-	ID        string
-	Base      []string
-	Links     []string
-	API       string
-	TokenFile string
-	Author    string
-	Settle    time.Duration
-	DryRun    bool
-	Summary   bool
-	Annotate  bool
+	Repo    string
+	Pull    int
+	Commit  string
+	Run     uint64
+	Attempt int
+	// WorkflowRun is the run whose artifacts are the results.
+	WorkflowRun uint64
+	ID          string
+	Base        []string
+	Links       []string
+	API         string
+	TokenFile   string
+	Author      string
+	Settle      time.Duration
+	DryRun      bool
+	Summary     bool
+	Annotate    bool
 
 	// reporter says whose workflow reports, where it is not the repository's own.
 	reporter string
@@ -48,7 +53,7 @@ type commentOptions struct {
 func newCommentCommand(s *Surroundings) *cobra.Command {
 	o := &commentOptions{}
 	cmd := &cobra.Command{
-		Use:   "comment [NAME=]DIR...",
+		Use:   "comment [[NAME=]DIR...]",
 		Short: "Comment a per-category summary on a pull request",
 		Long: `Keep one comment on a pull request that says what results came to: the verdict,
 a row a category, what changed against the base, the first failures with their
@@ -62,8 +67,12 @@ of Dependabot, the token of the workflow is read-only: nothing is posted then,
 which is no failure. The same holds for a conversation that is locked.
 
 In a workflow that "workflow_run" triggers, the results are those of the run that
-triggered it. They are read as what they are, data from somebody else: they must
-be for the commit that was tested, and the comment says whose workflow reported.
+triggered it; elsewhere --workflow-run names one. Without DIR, its artifacts
+"op-readiness-NAME-merged-attempt-N" are downloaded, which needs "actions: read";
+several names become the columns. They are read as what they are, data from
+somebody else: they must be for the commit that was tested, the pull request must
+be open with that commit as its head, and the comment says whose workflow
+reported. A run that left no results is told as such.
 
 Results that are older than those of the comment never overwrite it, and nothing
 is posted once the pull request has another head.`,
@@ -73,9 +82,14 @@ is posted once the pull request has another head.`,
   # In a workflow; the environment says the rest
   op-readiness comment merged --link "artifacts=$ARTIFACTS_URL"
 
+  # In a workflow that workflow_run triggers: the results of that run
+  op-readiness comment
+
+  # What would be posted for a run, by hand
+  op-readiness comment --repo o/r --workflow-run 17123456789 --dry-run
+
   # Two cells of a matrix, against the base branch
   op-readiness comment ltsc2022=a ltsc2025=b --base ltsc2022=main-a --base ltsc2025=main-b`,
-		Args: usageArgs(cobra.MinimumNArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd, args, s) },
 	}
 	f := cmd.Flags()
@@ -84,6 +98,7 @@ is posted once the pull request has another head.`,
 	f.StringVar(&o.Commit, "commit", "", "hash of the commit that was tested")
 	f.Uint64Var(&o.Run, "run", 0, "number of the run, which grows with time")
 	f.IntVar(&o.Attempt, "attempt", 0, "which attempt at the run it is")
+	f.Uint64Var(&o.WorkflowRun, "workflow-run", 0, "id of the run of a GitHub workflow whose artifacts are the results (default the one that triggered this)")
 	f.StringVar(&o.ID, "comment-id", "readiness", "which comment to keep, where a pull request has several")
 	f.StringArrayVar(&o.Base, "base", nil, "results of the base branch to compare with, as [NAME=]DIR; may be repeated")
 	f.StringArrayVar(&o.Links, "link", nil, "a link to show, as TEXT=URL; may be repeated")
@@ -98,15 +113,25 @@ is posted once the pull request has another head.`,
 }
 
 func (o *commentOptions) run(cmd *cobra.Command, args []string, s *Surroundings) error {
-	report, err := o.report(args)
+	if o.WorkflowRun != 0 && len(args) > 0 {
+		return usageErrorf("--workflow-run: the results are the artifacts of that run, or those in %s: give one of the two", args[0])
+	}
+	bases, err := o.bases()
 	if err != nil {
 		return err
+	}
+	report, err := o.report(args, bases)
+	if err != nil {
+		return err
+	}
+	if len(args) == 0 {
+		return interrupted(cmd.Context(), o.runOfWorkflow(cmd.Context(), s, report, bases))
 	}
 	if err := o.complete(s); err != nil {
 		return err
 	}
 	for _, c := range report.Cells {
-		if err := o.belongs(c.Run); err != nil {
+		if err := o.belongs(c.Run, c.Run.Dir); err != nil {
 			return err
 		}
 	}
@@ -114,37 +139,47 @@ func (o *commentOptions) run(cmd *cobra.Command, args []string, s *Surroundings)
 	if err := o.tellActions(report, s); err != nil {
 		return err
 	}
-	marker := github.Marker{ID: o.ID, Head: o.Commit, Run: o.Run, Attempt: o.Attempt}
-	body := report.Markdown(github.MaxComment - len(marker.String()))
+	body := report.Markdown(o.room())
 	if o.DryRun {
 		_, err := io.WriteString(s.Stdout, body)
 		return err
 	}
-	return o.post(cmd, s, marker, body)
+	return interrupted(cmd.Context(), o.post(cmd.Context(), s, body))
 }
 
-// belongs returns an error when results are not for what the comment is about.
-// Where another workflow made them, they must say that they are.
-func (o *commentOptions) belongs(run *result.Run) error {
+func (o *commentOptions) marker() github.Marker {
+	return github.Marker{ID: o.ID, Head: o.Commit, Run: o.Run, Attempt: o.Attempt}
+}
+
+// room is how long a comment's body may be.
+func (o *commentOptions) room() int { return github.MaxComment - len(o.marker().String()) }
+
+// belongs returns an error when results, called by name, are not for what the
+// comment is about. Where another workflow made them, they must say that they
+// are.
+func (o *commentOptions) belongs(run *result.Run, name string) error {
 	source := run.Manifest.Source
 	whose := "this is about"
 	if o.triggering != nil {
-		whose = "the workflow run that triggered this was for"
+		whose = "the workflow run was for"
 	}
 	if o.Commit != "" && source.Commit != o.Commit && (o.triggering != nil || source.Commit != "") {
-		return usageErrorf("%s: the results are for commit %q, and %s %s: take the results of that commit", run.Dir, result.Cut(source.Commit, 100), whose, o.Commit)
+		return usageErrorf("%s: the results are for commit %q, and %s %s: take the results of that commit", name, result.Cut(source.Commit, 100), whose, o.Commit)
 	}
-	if o.triggering != nil && !strings.EqualFold(source.Repository, o.Repo) {
-		return usageErrorf("%s: the results are for repository %q, and this is about %s: take the results of that repository", run.Dir, result.Cut(source.Repository, 100), o.Repo)
+	if o.triggering == nil {
+		return nil
+	}
+	if !strings.EqualFold(source.Repository, o.Repo) {
+		return usageErrorf("%s: the results are for repository %q, and this is about %s: take the results of that repository", name, result.Cut(source.Repository, 100), o.Repo)
+	}
+	if id := strconv.FormatUint(o.triggering.Run, 10); source.Build != id {
+		return usageErrorf("%s: the results are of run %q, and this is about run %s: take the results of that run", name, result.Cut(source.Build, 100), id)
 	}
 	return nil
 }
 
-// report reads and judges the results.
-func (o *commentOptions) report(args []string) (*github.Report, error) {
-	if err := github.ValidID(o.ID); err != nil {
-		return nil, usageErrorf("--comment-id: %w", err)
-	}
+// bases reads and judges the results of the base branch, by name.
+func (o *commentOptions) bases() (map[string]*verdict.Judgement, error) {
 	bases := map[string]*verdict.Judgement{}
 	for _, b := range o.Base {
 		name, dir := nameAndDir(b)
@@ -157,6 +192,15 @@ func (o *commentOptions) report(args []string) (*github.Report, error) {
 		}
 		bases[name] = verdict.Judge(run)
 	}
+	return bases, nil
+}
+
+// report reads and judges the results in folders, and makes a report of them
+// that may have no cell yet.
+func (o *commentOptions) report(args []string, bases map[string]*verdict.Judgement) (*github.Report, error) {
+	if err := github.ValidID(o.ID); err != nil {
+		return nil, usageErrorf("--comment-id: %w", err)
+	}
 	r := &github.Report{}
 	for _, arg := range args {
 		name, dir := nameAndDir(arg)
@@ -168,10 +212,11 @@ func (o *commentOptions) report(args []string) (*github.Report, error) {
 			return nil, usageErrorf("%w", err)
 		}
 		r.Cells = append(r.Cells, github.Cell{Name: name, Run: run, Judgement: verdict.Judge(run), Base: bases[name]})
-		delete(bases, name)
 	}
-	for name := range bases {
-		return nil, usageErrorf("--base: no results are named %q", name)
+	for _, name := range slices.Sorted(maps.Keys(bases)) {
+		if len(args) > 0 && !slices.ContainsFunc(r.Cells, func(c github.Cell) bool { return c.Name == name }) {
+			return nil, usageErrorf("--base: no results are named %q", name)
+		}
 	}
 	for _, l := range o.Links {
 		text, address, ok := strings.Cut(l, "=")
@@ -220,9 +265,7 @@ func (o *commentOptions) complete(s *Surroundings) error {
 		return nil
 	}
 	var errs []error
-	if owner, name, ok := strings.Cut(o.Repo, "/"); !ok || owner == "" || name == "" || strings.Contains(name, "/") {
-		errs = append(errs, fmt.Errorf("--repo: %q is not a repository: give owner/name", o.Repo))
-	}
+	errs = append(errs, o.checkRepo())
 	if o.Pull < 1 && o.triggering == nil {
 		errs = append(errs, errors.New("--pull: which pull request? The environment does not say: give its number, or run this for pull requests only"))
 	}
@@ -232,8 +275,18 @@ func (o *commentOptions) complete(s *Surroundings) error {
 	if o.Run == 0 {
 		errs = append(errs, errors.New("--run: which run? It keeps older results from overwriting newer ones: give a number that grows with time"))
 	}
-	if len(errs) > 0 {
-		return usageErrorf("%w", errors.Join(errs...))
+	if err := errors.Join(errs...); err != nil {
+		return usageErrorf("%w", err)
+	}
+	return nil
+}
+
+// repository is a name that GitHub gives.
+var repository = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]*/[A-Za-z0-9._-]+$`)
+
+func (o *commentOptions) checkRepo() error {
+	if !repository.MatchString(o.Repo) || strings.HasSuffix(o.Repo, "/.") || strings.HasSuffix(o.Repo, "/..") {
+		return fmt.Errorf("--repo: %q is not a repository: give owner/name", o.Repo)
 	}
 	return nil
 }
@@ -242,12 +295,17 @@ func (o *commentOptions) fromWorkflow(w *github.Environment) {
 	o.Repo, o.Commit = cmp.Or(o.Repo, w.Repository), cmp.Or(o.Commit, w.Head)
 	o.Pull, o.readOnly = cmp.Or(o.Pull, w.Pull), w.ReadOnly()
 	if t := w.Triggering; t != nil {
-		// The order of runs is that of those that tested, not of those that report.
-		o.triggering, o.Run, o.Attempt = t, cmp.Or(o.Run, t.Run), cmp.Or(o.Attempt, t.Attempt)
-		o.reporter = fmt.Sprintf("%s of %s", t.Workflow, t.HeadRepo)
+		o.reportsOn(t)
 		return
 	}
 	o.Run, o.Attempt = cmp.Or(o.Run, w.Run), cmp.Or(o.Attempt, w.Attempt)
+}
+
+// reportsOn says that the results are of another workflow run. The order of runs
+// is that of those that tested, not of those that report.
+func (o *commentOptions) reportsOn(t *github.Triggering) {
+	o.triggering, o.Run, o.Attempt = t, cmp.Or(o.Run, t.Run), cmp.Or(o.Attempt, t.Attempt)
+	o.reporter = fmt.Sprintf("%s of %s", cmp.Or(t.Workflow, "a workflow"), cmp.Or(t.HeadRepo, "a repository that is gone"))
 }
 
 // tellActions writes what belongs beside the workflow run.
@@ -267,15 +325,24 @@ func (o *commentOptions) tellActions(report *github.Report, s *Surroundings) err
 	return nil
 }
 
+// token returns the token; "" where there is none.
 func (o *commentOptions) token(s *Surroundings) (string, error) {
-	if o.TokenFile == "" {
-		return strings.TrimSpace(s.Getenv("GITHUB_TOKEN")), nil
+	from, token := "$GITHUB_TOKEN", s.Getenv("GITHUB_TOKEN")
+	if o.TokenFile != "" {
+		data, err := os.ReadFile(o.TokenFile)
+		if err != nil {
+			return "", usageErrorf("--token-file: %w", err)
+		}
+		from, token = "--token-file: "+o.TokenFile, string(data)
 	}
-	data, err := os.ReadFile(o.TokenFile)
-	if err != nil {
-		return "", usageErrorf("--token-file: %w", err)
+	token = strings.TrimSpace(token)
+	switch {
+	case token == "" && o.TokenFile != "":
+		return "", usageErrorf("%s is empty: put the token into it", from)
+	case github.ValidToken(token) != nil:
+		return "", usageErrorf("%s: %w", from, github.ValidToken(token))
 	}
-	return strings.TrimSpace(string(data)), nil
+	return token, nil
 }
 
 // tellReadOnly says why nothing is posted.
@@ -283,46 +350,73 @@ func (o *commentOptions) tellReadOnly(s *Surroundings) {
 	fmt.Fprintf(s.Stderr, "Nothing is posted: %s. A workflow that workflow_run triggers can post; --summary shows the report here\n", o.readOnly)
 }
 
-func (o *commentOptions) post(cmd *cobra.Command, s *Surroundings, marker github.Marker, body string) error {
+// client makes a client of GitHub's API; nil where there is no token, and nobody
+// can help it.
+func (o *commentOptions) client(s *Surroundings, without string) (*github.API, error) {
 	token, err := o.token(s)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if token == "" {
 		if o.readOnly != "" {
-			o.tellReadOnly(s)
-			return nil
+			return nil, nil
 		}
-		return usageErrorf("there is no token: set $GITHUB_TOKEN, or give --token-file; --dry-run needs none")
+		return nil, usageErrorf("there is no token: set $GITHUB_TOKEN, or give --token-file; %s", without)
 	}
 	client, err := github.NewClient(o.API, token, "op-readiness/"+toolVersion(), s.Stderr)
 	if err != nil {
-		return usageErrorf("--api: %w", err)
+		return nil, usageErrorf("--api: %w", err)
+	}
+	return client, nil
+}
+
+// post posts body on the pull request, or, for another workflow run, on the open
+// ones that it is for.
+func (o *commentOptions) post(ctx context.Context, s *Surroundings, body string) error {
+	client, err := o.client(s, "--dry-run needs none")
+	if err != nil {
+		return err
+	}
+	if client == nil {
+		o.tellReadOnly(s)
+		return nil
 	}
 	owner, name, _ := strings.Cut(o.Repo, "/")
 	pulls := []github.PullRequest{{Owner: owner, Repo: name, Number: o.Pull}}
 	if o.Pull == 0 {
-		if pulls, err = github.Resolve(cmd.Context(), client, owner, name, o.triggering.HeadRepo, o.triggering.HeadBranch, o.Commit); err != nil {
-			return interrupted(cmd.Context(), err)
+		var why string
+		if pulls, why, err = github.Resolve(ctx, client, owner, name, o.triggering.HeadRepo, o.triggering.HeadBranch, o.Commit); err != nil {
+			return err
 		}
 		if len(pulls) == 0 {
-			fmt.Fprintf(s.Stderr, "No open pull request of %s has %s of %s as its head: nothing is posted\n", o.Repo, o.Commit, o.triggering.HeadRepo)
+			fmt.Fprintf(s.Stderr, "Nothing is posted: %s\n", why)
 		}
 	}
-	if o.Author == "" && len(pulls) > 0 {
-		if o.Author, err = github.Author(cmd.Context(), client); err != nil {
-			return interrupted(cmd.Context(), err)
-		}
+	return o.postOn(ctx, s, client, pulls, body, false)
+}
+
+// postOn posts body on pull requests; with updateOnly, on those that have such a
+// comment.
+func (o *commentOptions) postOn(ctx context.Context, s *Surroundings, client *github.API, pulls []github.PullRequest, body string, updateOnly bool) error {
+	if len(pulls) == 0 {
+		return nil
 	}
-	poster := github.Poster{Client: client, Author: o.Author, Settle: o.Settle, Narration: s.Stderr}
+	if o.Author == "" {
+		author, err := github.Author(ctx, client)
+		if err != nil {
+			return err
+		}
+		o.Author = author
+	}
+	poster := github.Poster{Client: client, Author: o.Author, OpenOnly: o.triggering != nil, UpdateOnly: updateOnly, Settle: o.Settle, Narration: s.Stderr}
 	for _, pull := range pulls {
-		done, url, err := poster.Post(cmd.Context(), pull, marker, body)
+		done, url, err := poster.Post(ctx, pull, o.marker(), body)
 		if errors.Is(err, github.ErrPermission) && o.readOnly != "" {
 			o.tellReadOnly(s)
 			continue
 		}
 		if err != nil {
-			return interrupted(cmd.Context(), err)
+			return err
 		}
 		fmt.Fprintf(s.Stderr, "%s: comment %s\n", pull, strings.TrimSpace(string(done)+" "+url))
 	}

@@ -56,7 +56,7 @@ func (c *commenting) results(name, commit string) string {
 		c.t.Fatal(err)
 	}
 	if commit != "" {
-		manifest["source"] = map[string]any{"system": "github-actions", "repository": "o/r", "commit": commit, "pull": 7}
+		manifest["source"] = map[string]any{"system": "github-actions", "repository": "o/r", "commit": commit, "pull": 7, "build": "16"}
 	}
 	if data, err = json.Marshal(manifest); err != nil {
 		c.t.Fatal(err)
@@ -214,19 +214,19 @@ func TestCommentForTheRunThatTriggered(t *testing.T) {
 		}
 	}
 	for name, commit := range map[string]string{"another commit": headOfBase, "no commit": ""} {
-		c.want(c.main(c.results(name, commit)), verdict.ExitUsage, 1, "and the workflow run that triggered this was for "+commentHead)
+		c.want(c.main(c.results(name, commit)), verdict.ExitUsage, 1, "and the workflow run was for "+commentHead)
 	}
 	c.env["GITHUB_REPOSITORY"] = "other/r"
 	c.want(c.main(dir), verdict.ExitUsage, 1, `the results are for repository "o/r", and this is about other/r`)
 	c.env["GITHUB_REPOSITORY"] = "o/r"
 
 	c.inActions("workflow_run", runEvent("another-fork/r"))
-	c.want(c.main(dir), verdict.ExitReady, 1, "No open pull request of o/r has "+commentHead+" of another-fork/r as its head: nothing is posted")
+	c.want(c.main(dir), verdict.ExitReady, 1, "Nothing is posted: no open pull request of o/r has "+commentHead+" of another-fork/r as its head")
 	c.inActions("workflow_run", strings.Replace(runEvent("x"), `{"full_name": "x"}`, "null", 1))
-	c.want(c.main(dir), verdict.ExitReady, 1, "nothing is posted")
+	c.want(c.main(dir), verdict.ExitReady, 1, "Nothing is posted")
 	c.SetPull(githubtest.Pull{Repo: "o/r", Number: 7, Head: headOfBase, HeadRepo: "fork/r", HeadBranch: "topic"})
 	c.inActions("workflow_run", runEvent("fork/r"))
-	c.want(c.main(dir), verdict.ExitReady, 1, "nothing is posted")
+	c.want(c.main(dir), verdict.ExitReady, 1, "Nothing is posted")
 }
 
 func TestCommentAfterAForcePush(t *testing.T) {
@@ -262,7 +262,8 @@ func TestCommentRefusesWhatIsWrong(t *testing.T) {
 		says string
 		args []string
 	}{
-		{"requires at least 1 arg", nil},
+		{"which results? Give a results folder, or --workflow-run with the id", nil},
+		{"give one of the two", with(dir, "--workflow-run", "7")},
 		{"not a results folder", with(empty)},
 		{"not a results folder", with("a=" + empty)},
 		{`two results are named ""`, with(dir, dir)},

@@ -21,27 +21,41 @@ import (
 // DefaultAPI is where the API of github.com is.
 const DefaultAPI = "https://api.github.com"
 
+// API is a client of GitHub's API.
+type API struct {
+	*github.Client
+	next      http.RoundTripper
+	narration io.Writer
+}
+
 // NewClient makes a client of GitHub's API that reads again as GitHub asks:
 // after the time that a rate limit names, and with growing pauses after 5xx and
 // errors of the network. What writes is sent once: whoever writes has to look
 // again first, as [Poster] does. api is the address of the API, also that of a
-// GitHub Enterprise server ($GITHUB_API_URL); token may be empty. userAgent names
-// the program. narration is told of each wait.
-func NewClient(api, token, userAgent string, narration io.Writer) (*github.Client, error) {
+// GitHub Enterprise server ($GITHUB_API_URL); token may be empty, and is sent to
+// that address only, wherever answers lead. userAgent names the program.
+// narration is told of each wait.
+func NewClient(api, token, userAgent string, narration io.Writer) (*API, error) {
 	return newClient(api, token, userAgent, narration, http.DefaultTransport)
 }
 
-func newClient(api, token, userAgent string, narration io.Writer, next http.RoundTripper) (*github.Client, error) {
+func newClient(api, token, userAgent string, narration io.Writer, next http.RoundTripper) (*API, error) {
 	base, err := url.Parse(strings.TrimSuffix(api, "/") + "/")
-	if err != nil || base.Scheme != "https" && base.Scheme != "http" || base.Host == "" || base.User != nil {
+	if err != nil || base.Scheme != "https" && base.Scheme != "http" || base.Host == "" || base.User != nil || base.RawQuery != "" || base.Fragment != "" {
 		return nil, fmt.Errorf("%q is not the address of an API: give one such as %s", visible(cut(api, maxText), false), DefaultAPI)
 	}
-	client := github.NewClient(&http.Client{Transport: &retrying{next: next, narration: narration}})
-	if token != "" {
-		client = client.WithAuthToken(token)
-	}
+	client := github.NewClient(&http.Client{Transport: &retrying{next: next, narration: narration, base: base, token: token}})
 	client.BaseURL, client.UserAgent = base, userAgent
-	return client, nil
+	return &API{client, next, narration}, nil
+}
+
+// ValidToken returns an error when no request can carry token. The error does not
+// tell it.
+func ValidToken(token string) error {
+	if strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r >= 0x7f }) {
+		return errors.New("it holds characters that no token has, such as a space or a new line: give the token alone")
+	}
+	return nil
 }
 
 // How requests are tried again.
@@ -64,6 +78,9 @@ const (
 type retrying struct {
 	next      http.RoundTripper
 	narration io.Writer
+	// token is for requests to the host of base, and for no other.
+	base  *url.URL
+	token string
 }
 
 // tellWait says why there is a wait. Either of response and err is set.
@@ -115,7 +132,11 @@ func (t *retrying) RoundTrip(request *http.Request) (*http.Response, error) {
 func (t *retrying) once(request *http.Request) (*http.Response, error) {
 	ctx, cancel := context.WithTimeout(request.Context(), attemptTimeout)
 	defer cancel()
-	response, err := t.next.RoundTrip(request.Clone(ctx))
+	sent := request.Clone(ctx)
+	if t.token != "" && sent.URL.Host == t.base.Host && sent.URL.Scheme == t.base.Scheme {
+		sent.Header.Set("Authorization", "Bearer "+t.token)
+	}
+	response, err := t.next.RoundTrip(sent)
 	if err != nil {
 		return nil, err
 	}

@@ -81,7 +81,7 @@ func (r *Report) compared(b *strings.Builder) {
 			continue
 		}
 		c := compare(cell.Judgement, cell.Base)
-		fmt.Fprintf(b, "\n%s**Against the base:** ", prefix(cell.Name))
+		fmt.Fprintf(b, "\n%s**Against the base:** ", r.prefix(cell.Name))
 		var parts []string
 		for _, group := range []struct {
 			what string

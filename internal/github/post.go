@@ -26,13 +26,17 @@ func (p PullRequest) String() string { return fmt.Sprintf("%s/%s#%d", p.Owner, p
 
 // Poster keeps the comments of one author.
 type Poster struct {
-	Client *github.Client
+	Client *API
 	// Author is the login whose comments are looked at, see [Author]; anybody can
 	// write a comment that begins with a marker. Where GitHub says at the first
 	// comment that the token's login is another, that one counts.
 	Author string
 	// Narration is told of each wait.
 	Narration io.Writer
+	// OpenOnly leaves pull requests alone that are closed by now.
+	OpenOnly bool
+	// UpdateOnly leaves pull requests alone that have no such comment yet.
+	UpdateOnly bool
 	// Settle is how long to wait after a write before looking whether somebody
 	// else wrote at the same moment.
 	Settle time.Duration
@@ -46,7 +50,7 @@ const DefaultSettle = 2 * time.Second
 
 // Author asks GitHub whose token the client has. A token that may not ask is
 // that of a workflow.
-func Author(ctx context.Context, client *github.Client) (string, error) {
+func Author(ctx context.Context, client *API) (string, error) {
 	user, response, err := client.Users.Get(ctx, "")
 	if response != nil && (response.StatusCode == http.StatusForbidden || response.StatusCode == http.StatusNotFound) {
 		return ActionsBot, nil
@@ -69,6 +73,10 @@ const (
 	Superseded Done = "left alone: it tells newer results"
 	// Moved says that the pull request has another head by now.
 	Moved Done = "not written: the pull request has another head by now"
+	// Closed says that the pull request is closed by now.
+	Closed Done = "not written: the pull request is closed by now"
+	// Absent says that there is no comment to update.
+	Absent Done = "not written: there is none to update"
 	// Locked says that the conversation is locked for the token's owner.
 	Locked Done = "not written: the conversation is locked"
 )
@@ -99,6 +107,8 @@ func (p *Poster) Post(ctx context.Context, pr PullRequest, marker Marker, body s
 	switch {
 	case errors.Is(err, errMoved):
 		return Moved, "", nil
+	case errors.Is(err, errClosed):
+		return Closed, "", nil
 	case errors.Is(err, errLocked):
 		return Locked, "", nil
 	case err != nil:
@@ -138,6 +148,7 @@ type writing struct {
 
 var (
 	errMoved  = errors.New("the pull request has another head")
+	errClosed = errors.New("the pull request is closed")
 	errLocked = errors.New("the conversation is locked")
 )
 
@@ -150,6 +161,9 @@ func (w *writing) run(ctx context.Context) (page string, err error) {
 		}
 		act := w.next(own)
 		if act == nil {
+			if w.done == Absent {
+				return "", nil
+			}
 			if w.done == Superseded || !w.unsettled {
 				return own[0].url, nil
 			}
@@ -175,6 +189,10 @@ func (w *writing) run(ctx context.Context) (page string, err error) {
 // keep first; nil for nothing.
 func (w *writing) next(own []comment) func(context.Context) (*github.Response, error) {
 	if len(own) == 0 {
+		if w.UpdateOnly {
+			w.done = Absent
+			return nil
+		}
 		return w.create
 	}
 	keep := own[0]
@@ -224,14 +242,18 @@ func (w *writing) write(ctx context.Context, act func(context.Context) (*github.
 	return sleep(ctx, wait)
 }
 
-// unmoved returns an error when the pull request has another head.
+// unmoved returns an error when the pull request has another head, or is closed
+// where that matters.
 func (w *writing) unmoved(ctx context.Context) error {
 	got, _, err := w.Client.PullRequests.Get(ctx, w.pr.Owner, w.pr.Repo, w.pr.Number)
 	if err != nil {
 		return explain("reading "+w.pr.String(), "pull-requests: read", err)
 	}
-	if got.GetHead().GetSHA() != w.marker.Head {
+	switch {
+	case got.GetHead().GetSHA() != w.marker.Head:
 		return errMoved
+	case w.OpenOnly && got.GetState() != "open":
+		return errClosed
 	}
 	return nil
 }
@@ -361,29 +383,43 @@ func (w *writing) remove(ctx context.Context, id int64) (*github.Response, error
 }
 
 // Resolve returns the open pull requests of owner/repo whose head is commit in
-// headRepo ("owner/name") on headBranch, as a workflow_run event names them: its
-// own list of pull requests is empty for forks.
-func Resolve(ctx context.Context, client *github.Client, owner, repo, headRepo, headBranch, commit string) ([]PullRequest, error) {
+// headRepo ("owner/name") on headBranch, as a workflow run names them: its own
+// list of pull requests is empty for forks. Where there is none, why says how it
+// comes, as far as GitHub tells.
+func Resolve(ctx context.Context, client *API, owner, repo, headRepo, headBranch, commit string) (open []PullRequest, why string, err error) {
+	why = fmt.Sprintf("no open pull request of %s/%s has %s of %s as its head", owner, repo, commit, cut(cmp.Or(visible(headRepo, false), "a repository that is gone"), maxCell))
 	headOwner, _, ok := strings.Cut(headRepo, "/")
-	if !ok {
-		return nil, nil // the fork is gone
+	if !ok || headBranch == "" {
+		return nil, why, nil
 	}
-	var found []PullRequest
 	options := &github.PullRequestListOptions{State: "open", Head: headOwner + ":" + headBranch, ListOptions: github.ListOptions{PerPage: 100}}
 	for {
 		page, response, err := client.PullRequests.List(ctx, owner, repo, options)
 		if err != nil {
-			return nil, explain(fmt.Sprintf("listing the pull requests of %s/%s", owner, repo), "pull-requests: read", err)
+			return nil, "", explain(fmt.Sprintf("listing the pull requests of %s/%s", owner, repo), "pull-requests: read", err)
 		}
 		for _, pr := range page {
-			if pr.GetHead().GetSHA() == commit && strings.EqualFold(pr.GetHead().GetRepo().GetFullName(), headRepo) {
-				found = append(found, PullRequest{owner, repo, pr.GetNumber()})
+			named := PullRequest{owner, repo, pr.GetNumber()}
+			switch same := pr.GetHead().GetSHA() == commit; {
+			case !strings.EqualFold(pr.GetHead().GetRepo().GetFullName(), headRepo):
+			case options.State == "open" && same:
+				open = append(open, named)
+			case options.State == "open":
+				why = fmt.Sprintf("%s has another head by now than %s", named, commit)
+			case pr.GetState() != "open" && same:
+				return nil, fmt.Sprintf("%s is closed", named), nil
 			}
 		}
-		if response.NextPage == 0 {
-			return found, nil
+		switch {
+		case options.State == "closed":
+			return nil, why, nil // the newest ones are enough for a reason
+		case response.NextPage != 0:
+			options.Page = response.NextPage
+		case len(open) > 0:
+			return open, "", nil
+		default:
+			options.State, options.Page = "closed", 0
 		}
-		options.Page = response.NextPage
 	}
 }
 

@@ -604,7 +604,7 @@ func TestResolve(t *testing.T) {
 			s.SetPull(p)
 		}
 		resolve := func(headRepo, branch string) []int {
-			found, err := Resolve(t.Context(), s.poster("secret").Client, "o", "r", headRepo, branch, headA)
+			found, _, err := Resolve(t.Context(), s.poster("secret").Client, "o", "r", headRepo, branch, headA)
 			if err != nil {
 				t.Error(err)
 			}

@@ -29,6 +29,12 @@ type Report struct {
 	Commit string
 	// Reporter says whose workflow reports, where a reader may have to know.
 	Reporter string
+	// Conclusion is what the workflow run came to that made the results, such as
+	// "failure"; "" where it is not known. A run that came to another end than
+	// success may have lost cells, so readiness is not claimed then.
+	Conclusion string
+	// Notes are said beside the verdict.
+	Notes []string
 	// Links lead to the rest.
 	Links []Link
 }
@@ -132,18 +138,25 @@ func (r *Report) verdict() verdict.Verdict {
 			worst = verdict.Inconclusive
 		}
 	}
-	if len(r.Cells) == 0 {
+	if len(r.Cells) == 0 || r.unfinished() {
 		return verdict.Inconclusive
 	}
 	return worst
 }
 
+// unfinished reports whether something of the workflow run may be missing.
+func (r *Report) unfinished() bool { return r.Conclusion != "" && r.Conclusion != "success" }
+
 func (r *Report) title(b *strings.Builder) {
 	v := r.verdict()
 	if len(r.Cells) == 1 {
 		j := r.Cells[0].Judgement
-		fmt.Fprintf(b, "### %s Windows operational readiness: %s\n\n", marks[v], words[v])
-		fmt.Fprintf(b, "**%s: %s** (%s). %s\n", sentence(scope(j)), words[v], j.Counts, about(r.Cells[0].Run))
+		of := ""
+		if name := r.Cells[0].Name; name != "" {
+			of = " of " + plain(name, maxCell)
+		}
+		fmt.Fprintf(b, "### %s Windows operational readiness%s: %s\n\n", marks[v], of, words[v])
+		fmt.Fprintf(b, "**%s: %s** (%s). %s\n", sentence(scope(j)), words[j.Verdict], j.Counts, about(r.Cells[0].Run))
 		return
 	}
 	fmt.Fprintf(b, "### %s Windows operational readiness of %s: %s\n\n", marks[v], plural(len(r.Cells), "cluster"), words[v])
@@ -366,6 +379,15 @@ func plural(n int, what string) string {
 // about more than a case, then what was not tested, by reason.
 func (r *Report) reasons(b *strings.Builder) {
 	var lines []string
+	if r.unfinished() && !slices.ContainsFunc(r.Cells, func(c Cell) bool { return c.Judgement.Verdict != verdict.Ready }) {
+		lines = append(lines, fmt.Sprintf("- the workflow run itself came to %s, so something that it should have tested may be missing here\n", conclusion(r.Conclusion)))
+	}
+	for i, note := range r.Notes {
+		if i == maxRows {
+			break
+		}
+		lines = append(lines, "- "+plain(note, maxText)+"\n")
+	}
 	for i, c := range r.Cells {
 		if i == maxRows {
 			break
@@ -373,10 +395,10 @@ func (r *Report) reasons(b *strings.Builder) {
 		texts := reasonsOf(c.Judgement)
 		for k, text := range texts {
 			if k == maxReasons {
-				lines = append(lines, fmt.Sprintf("- %sand %d more\n", prefix(c.Name), len(texts)-k))
+				lines = append(lines, fmt.Sprintf("- %sand %d more\n", r.prefix(c.Name), len(texts)-k))
 				break
 			}
-			lines = append(lines, "- "+prefix(c.Name)+text+"\n")
+			lines = append(lines, "- "+r.prefix(c.Name)+text+"\n")
 		}
 	}
 	if len(lines) > 0 {
@@ -417,8 +439,9 @@ func reasonsOf(j *verdict.Judgement) []string {
 	return out
 }
 
-func prefix(cell string) string {
-	if cell == "" {
+// prefix tells cells apart where there are several.
+func (r *Report) prefix(cell string) string {
+	if cell == "" || len(r.Cells) == 1 {
 		return ""
 	}
 	return plain(cell, maxCell) + ": "
@@ -439,11 +462,15 @@ func (r *Report) foot() string {
 		}
 		parts = append(parts, link(l.Text, l.URL))
 	}
-	text := "\n" + strings.Join(parts, " · ") + "\n"
-	if r.Reporter != "" {
-		text += "\nReported by " + inline(r.Reporter, maxText) + ", which the pull request may have changed.\n"
+	return "\n" + strings.Join(parts, " · ") + "\n" + reportedBy(r.Reporter)
+}
+
+// reportedBy says whose workflow reports.
+func reportedBy(reporter string) string {
+	if reporter == "" {
+		return ""
 	}
-	return text
+	return "\nReported by " + inline(reporter, maxText) + ", which the pull request may have changed.\n"
 }
 
 // failure is a case that is not as it should be.
@@ -467,7 +494,7 @@ func (r *Report) failures(limit int) (sections []string, rest int) {
 		if size > limit {
 			return sections, len(all) - i
 		}
-		section := f.markdown()
+		section := f.markdown(r.prefix(f.cell))
 		size += len(section)
 		sections = append(sections, section)
 	}
@@ -535,13 +562,14 @@ func (r *Report) broken() []failure {
 	return all
 }
 
-func (f failure) markdown() string {
+// markdown is the failure, folded away, with the name of its cell before it.
+func (f failure) markdown(cell string) string {
 	var b strings.Builder
 	fresh := ""
 	if f.fresh {
 		fresh = ", new"
 	}
-	fmt.Fprintf(&b, "\n<details><summary>%s%s: %s%s</summary>\n", prefix(f.cell), inline(f.c.Case.ID, maxID), f.c.Outcome, fresh)
+	fmt.Fprintf(&b, "\n<details><summary>%s%s: %s%s</summary>\n", cell, inline(f.c.Case.ID, maxID), f.c.Outcome, fresh)
 	for _, paragraph := range []string{f.requirement(), inline(f.test(), maxText), f.evidence(), block(f.c.Reason, maxMessage)} {
 		if paragraph != "" {
 			fmt.Fprintf(&b, "\n%s\n", paragraph)

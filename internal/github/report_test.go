@@ -138,6 +138,20 @@ func TestAgainstTheBase(t *testing.T) {
 	golden(t, (&Report{Cells: []Cell{cell}}).Markdown(MaxComment))
 }
 
+// A matrix may have lost a cell in a workflow run that failed.
+func TestWhatIsReadyInARunThatFailedIsNotCalledSo(t *testing.T) {
+	ready := judged("ltsc2022", outcome{specs.CoreNetwork, "core-network.dns", verdict.Passed, ""})
+	for conclusion, want := range map[string]string{"": "of ltsc2022: ready", "success": "of ltsc2022: ready", "timed_out": "of ltsc2022: inconclusive"} {
+		text := (&Report{Cells: []Cell{ready}, Conclusion: conclusion}).Markdown(MaxComment)
+		if !strings.Contains(text, want) || !strings.Contains(text, "cluster: ready") || strings.Contains(text, "- the workflow run itself came to **timed out**") != (conclusion == "timed_out") {
+			t.Errorf("%q:\n%s", conclusion, text)
+		}
+	}
+	if text := (&Report{Cells: []Cell{someRun("")}, Conclusion: "failure"}).Markdown(MaxComment); strings.Contains(text, "came to") || !strings.Contains(text, "not ready") {
+		t.Errorf("the results say why the run failed, and so does it:\n%s", text)
+	}
+}
+
 func TestNewFailuresComeFirst(t *testing.T) {
 	cell := judged("",
 		outcome{specs.CoreNetwork, "a-known", verdict.Failed, "x"},
@@ -220,7 +234,7 @@ func hostileReport(s string) *Report {
 	cell.Judgement.Cases[0].Evidence, cell.Judgement.Cases[0].Case.Requirement, cell.Judgement.Cases[0].Tests[0].Test.Name = s, s, s
 	cell.Run.Manifest.RunID, cell.Run.Manifest.Cluster.ServerVersion, cell.Run.Manifest.Cluster.Nodes[2].WindowsBuild = s, s, s
 	cell.Judgement.Scope = verdict.Scope{Kind: verdict.ScopeCases, Cases: []string{s}}
-	return &Report{Cells: []Cell{cell, someRun("other")}, Commit: s, Reporter: s, Links: []Link{{"full report", "https://example.com/" + s}, {"logs", "x" + s}}}
+	return &Report{Cells: []Cell{cell, someRun("other")}, Commit: s, Reporter: s, Conclusion: s, Notes: []string{s}, Links: []Link{{"full report", "https://example.com/" + s}, {"logs", "x" + s}}}
 }
 
 // dangers returns what a page of GitHub would do with a report beyond showing

@@ -36,6 +36,8 @@ type Token struct {
 	// Installation says that it is a workflow's or an app's, which cannot ask who
 	// it is.
 	Installation bool
+	// NoActions takes the right away to read workflow runs and artifacts.
+	NoActions bool
 }
 
 // WorkflowToken is what a workflow's own token is, with "pull-requests: write".
@@ -96,6 +98,10 @@ type Server struct {
 	comments []*Comment
 	last     int64
 	requests []string
+
+	runs      []*Run
+	artifacts []*Artifact
+	blobs     string
 }
 
 // New returns a server without anything in it. Where GitHub's description of its
@@ -113,6 +119,7 @@ func New(t testing.TB) *Server {
 func (s *Server) Start() string {
 	server := httptest.NewServer(s)
 	s.t.Cleanup(server.Close)
+	s.listenBlobs()
 	return server.URL + s.Prefix
 }
 
@@ -179,7 +186,8 @@ func (s *Server) Requests() []string {
 // ServeHTTP answers as GitHub does.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	path, ok := strings.CutPrefix(r.URL.Path, s.Prefix)
-	if !ok {
+	blob := s.isBlob(r)
+	if !ok && !blob {
 		s.t.Errorf("a request for %s, and the API is below %s", r.URL.Path, s.Prefix)
 	}
 	s.mu.Lock()
@@ -193,13 +201,17 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		fault.answer(w, r, nil)
 		return
 	}
-	http.StripPrefix(s.Prefix, http.HandlerFunc(func(inner http.ResponseWriter, r *http.Request) {
+	route, prefix := s.route, s.Prefix
+	if blob {
+		route, prefix = s.serveBlob, ""
+	}
+	http.StripPrefix(prefix, http.HandlerFunc(func(inner http.ResponseWriter, r *http.Request) {
 		if fault == nil {
-			s.route(inner, r)
+			route(inner, r)
 			return
 		}
 		real := httptest.NewRecorder()
-		s.route(real, r)
+		route(real, r)
 		fault.answer(inner, r, real)
 	})).ServeHTTP(w, r)
 }
@@ -234,6 +246,8 @@ type reply struct {
 	status int
 	value  any
 	link   string
+	// location is where a redirect leads.
+	location string
 }
 
 func refuse(status int, message string) reply {
@@ -259,6 +273,11 @@ var operations = map[string]operation{
 	"GET /repos/{owner}/{repo}/issues/comments/{comment_id}":    (*Server).getComment,
 	"PATCH /repos/{owner}/{repo}/issues/comments/{comment_id}":  (*Server).updateComment,
 	"DELETE /repos/{owner}/{repo}/issues/comments/{comment_id}": (*Server).deleteComment,
+
+	"GET /repos/{owner}/{repo}/actions/runs/{run_id}":                            (*Server).getRun,
+	"GET /repos/{owner}/{repo}/actions/runs/{run_id}/attempts/{attempt_number}":  (*Server).getAttempt,
+	"GET /repos/{owner}/{repo}/actions/runs/{run_id}/artifacts":                  (*Server).listArtifacts,
+	"GET /repos/{owner}/{repo}/actions/artifacts/{artifact_id}/{archive_format}": (*Server).downloadArtifact,
 }
 
 func paths() []string {
@@ -335,7 +354,10 @@ func (s *Server) checked(w http.ResponseWriter, r *http.Request, path string, op
 	if answer.link != "" {
 		header.Set("Link", answer.link)
 	}
-	if answer.status == http.StatusNoContent {
+	switch {
+	case answer.location != "":
+		data, header = nil, http.Header{"Location": {answer.location}}
+	case answer.status == http.StatusNoContent:
 		data, header = nil, http.Header{}
 	}
 	if described != nil {
