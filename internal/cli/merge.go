@@ -2,48 +2,77 @@ package cli
 
 import (
 	"cmp"
+	"context"
+	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/windows-op-readiness/windows-op-readiness/internal/intake"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/report"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/result"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/verdict"
 )
 
 type mergeOptions struct {
-	ReportDir string
-	Output    string
+	ReportDir  string
+	AcrossRuns bool
+	Logs       bool
+	Output     string
+	bucket     bucketOptions
 }
 
 func newMergeCommand(s *Surroundings) *cobra.Command {
 	o := &mergeOptions{}
 	cmd := &cobra.Command{
-		Use:   "merge DIR...",
-		Short: "Make one results folder of shards and attempts",
+		Use:   "merge DIR|URL...",
+		Short: "Make one results folder of shards, attempts and builds",
 		Long: `Make one results folder of the folders of a run's shards, and judge it. DIR is a
 results folder, or holds some, up to two levels down, as artifacts that were
-downloaded together do.
+downloaded together do. URL is a build in a bucket: gs://, s3:// or file://, with
+its results in artifacts/, or up to two levels below. What comes from a bucket is
+taken in as hostile input, without its logs; --logs takes them, too.
 
 Where a shard was run again, the newest attempt of each test counts, and what
 passed only then is flaky. Every case must be accounted for by exactly one shard
 of the same run: otherwise the verdict is inconclusive and names what is
-missing. Folders of another run are refused, also with the same plan.`,
+missing. Folders of another run are refused, also with the same plan.
+
+With --across-runs, builds of different runs get one verdict: those of Prow's
+jobs for a category each. They must be of one commit, pull request and standard;
+what is not of one kind in their clusters and versions is named, and makes the
+verdict inconclusive. Of a case that several runs tested, the newest run counts:
+what failed in an older one and passes in the newest is flaky, and what is
+replaced is said. Categories that no run covers are named, and are not in the
+verdict's scope.
+
+A build without finished.json, or with one that contradicts its results, makes
+the verdict inconclusive.`,
 		Example: `  op-readiness merge shard-1 shard-2 shard-3 --report-dir merged
 
   # Everything that a workflow's artifacts were downloaded to
-  op-readiness merge artifacts --report-dir merged -o markdown`,
+  op-readiness merge artifacts --report-dir merged -o markdown
+
+  # What '/test pull-windows-op-readiness-core-network pull-windows-op-readiness-core-storage' came to
+  op-readiness merge --across-runs --report-dir merged \
+    gs://my-bucket/pr-logs/pull/org_repo/12/pull-windows-op-readiness-core-network/1836712345678901248 \
+    gs://my-bucket/pr-logs/pull/org_repo/12/pull-windows-op-readiness-core-storage/1836712345678901249`,
 		Args: usageArgs(cobra.MinimumNArgs(1)),
-		RunE: func(_ *cobra.Command, args []string) error { return o.run(args, s) },
+		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), args, s) },
 	}
 	f := cmd.Flags()
 	f.StringVar(&o.ReportDir, "report-dir", "", "folder for the merged results (default $ARTIFACTS)")
+	f.BoolVar(&o.AcrossRuns, "across-runs", false, "combine different runs of one commit, such as the jobs of several categories")
+	f.BoolVar(&o.Logs, "logs", false, "take the logs out of buckets, too")
+	o.bucket.addFlags(f)
 	f.StringVarP(&o.Output, "output", "o", string(report.FormatTable), "table, json, markdown or csv")
 	return cmd
 }
 
-func (o *mergeOptions) run(args []string, s *Surroundings) error {
+func (o *mergeOptions) run(ctx context.Context, args []string, s *Surroundings) error {
 	dir := cmp.Or(o.ReportDir, s.Getenv("ARTIFACTS"))
 	if dir == "" {
 		return usageErrorf("--report-dir: name the folder that is to hold the merged results")
@@ -57,21 +86,29 @@ func (o *mergeOptions) run(args []string, s *Surroundings) error {
 	if err := checkWritable(dir); err != nil {
 		return usageErrorf("%w", err)
 	}
-	found, err := result.Find(args)
+	temp, err := os.MkdirTemp("", "op-readiness-merge-*")
 	if err != nil {
-		return usageErrorf("%w", err)
+		return fmt.Errorf("making a temporary folder: %w", err)
 	}
-	var runs []*result.Run
-	for _, f := range found {
-		run, err := result.Read(f)
-		if err != nil {
-			return usageErrorf("%w", err)
-		}
+	defer os.RemoveAll(temp)
+	runs, err := readSources(ctx, args, o.bucket.options(s), filepath.Join(temp, "builds"), intake.Limits{Logs: o.Logs})
+	if err != nil {
+		return err
+	}
+	for _, run := range runs {
 		m := run.Manifest
-		fmt.Fprintf(s.Stderr, "shard %d of %d, attempt %d: %s\n", m.Shard, run.Plan.Shards, m.Attempt, f)
-		runs = append(runs, run)
+		fmt.Fprintf(s.Stderr, "shard %d of %d, attempt %d: %s\n", m.Shard, run.Plan.Shards, m.Attempt, cmp.Or(run.Name, run.Dir))
 	}
-	folder, err := result.Merge(dir, runs)
+	merge := result.Merge
+	if o.AcrossRuns {
+		merge = func(dir string, runs []*result.Run) (*result.Folder, error) {
+			return result.MergeRuns(dir, filepath.Join(temp, "runs"), runs, true)
+		}
+	}
+	folder, err := merge(dir, runs)
+	if errors.Is(err, result.ErrOtherRun) && !o.AcrossRuns {
+		err = fmt.Errorf("%w; --across-runs combines different runs of one commit", err)
+	}
 	if err != nil {
 		return usageErrorf("%w", err)
 	}

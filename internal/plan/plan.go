@@ -2,6 +2,8 @@ package plan
 
 import (
 	"cmp"
+	"crypto/sha256"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -55,6 +57,9 @@ func Make(req Request) (*result.Plan, error) {
 			p.Standard[req.Cases[i].Category]++
 		}
 	}
+	if p.StandardDigest, err = digest(req.Cases); err != nil {
+		return nil, err
+	}
 	if err := resolve(p, cases, &req); err != nil {
 		return nil, err
 	}
@@ -62,6 +67,15 @@ func Make(req Request) (*result.Plan, error) {
 	shard(p)
 	p.Digest, err = p.ComputeDigest()
 	return p, err
+}
+
+// digest is a SHA-256 over a standard.
+func digest(standard []specs.Case) (string, error) {
+	data, err := json.Marshal(standard)
+	if err != nil {
+		return "", fmt.Errorf("encoding the standard: %w", err)
+	}
+	return fmt.Sprintf("sha256:%x", sha256.Sum256(data)), nil
 }
 
 // resolve fills in the plan's cases and tests.

@@ -57,6 +57,28 @@ type Manifest struct {
 	Shards []Manifest `json:"shards,omitempty"`
 	// Problems are what [Merge] found wrong with the folders it was given.
 	Problems []string `json:"problems,omitempty"`
+	// Runs are the runs that [MergeRuns] combined, oldest first; none where the
+	// folder is of one run.
+	Runs []MergedRun `json:"runs,omitempty"`
+	// Notes are what is to be known of the merge without changing the verdict.
+	Notes []string `json:"notes,omitempty"`
+}
+
+// MergedRun is one of several runs that were combined.
+type MergedRun struct {
+	RunID      string `json:"runID"`
+	PlanDigest string `json:"planDigest"`
+	// From is where its results folder was: the URL of a build, or a folder.
+	From    string    `json:"from"`
+	Source  Source    `json:"source,omitzero"`
+	Started time.Time `json:"started"`
+	// Cases is how many cases its results account for; 0 where newer runs
+	// replaced all of them.
+	Cases int `json:"cases"`
+	// FirstShard is the shard of the combined plan that its first one became,
+	// and Shards how many it became.
+	FirstShard int `json:"firstShard"`
+	Shards     int `json:"shards"`
 }
 
 // The CI systems that a run can tell.

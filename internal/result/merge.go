@@ -130,17 +130,17 @@ func newMerge(runs []*Run) (*merge, error) {
 		case err != nil:
 			return nil, err
 		case r.Merged():
-			return nil, fmt.Errorf("%s was merged already: name the folders that it was made from", r.Dir)
+			return nil, fmt.Errorf("%s was merged already: name the folders that it was made from", r.name())
 		case a.RunID != b.RunID:
-			return nil, fmt.Errorf("%w: %s is of run %q, and %s of run %q: name the folders of one run", ErrOtherRun, r.Dir, Cut(a.RunID, 100), first.Dir, Cut(b.RunID, 100))
+			return nil, fmt.Errorf("%w: %s is of run %q, and %s of run %q: name the folders of one run", ErrOtherRun, r.name(), Cut(a.RunID, 100), first.name(), Cut(b.RunID, 100))
 		case digest != r.Plan.Digest || a.PlanDigest != digest:
-			return nil, fmt.Errorf("%w: %s: its %s was changed, or is not the one that was run (%s, run %s)", ErrOtherRun, r.Dir, PlanFile, digest, Cut(a.PlanDigest, 100))
+			return nil, fmt.Errorf("%w: %s: its %s was changed, or is not the one that was run (%s, run %s)", ErrOtherRun, r.name(), PlanFile, digest, Cut(a.PlanDigest, 100))
 		case digest != first.Plan.Digest:
-			return nil, fmt.Errorf("%w: %s has another plan than %s (%s, %s): shards must be run with the same selection, spec files and version", ErrOtherRun, r.Dir, first.Dir, digest, first.Plan.Digest)
+			return nil, fmt.Errorf("%w: %s has another plan than %s (%s, %s): shards must be run with the same selection, spec files and version", ErrOtherRun, r.name(), first.name(), digest, first.Plan.Digest)
 		case a.Shard < 1 || a.Shard > r.Plan.Shards:
-			return nil, fmt.Errorf("%s says that it is shard %d of a plan of %d", r.Dir, a.Shard, r.Plan.Shards)
+			return nil, fmt.Errorf("%s says that it is shard %d of a plan of %d", r.name(), a.Shard, r.Plan.Shards)
 		case a.Attempt < 1:
-			return nil, fmt.Errorf("%s says that it is attempt %d: attempts count from 1", r.Dir, a.Attempt)
+			return nil, fmt.Errorf("%s says that it is attempt %d: attempts count from 1", r.name(), a.Attempt)
 		}
 	}
 	m := &merge{plan: first.Plan}
@@ -154,7 +154,7 @@ func newMerge(runs []*Run) (*merge, error) {
 		s := &m.sources[i]
 		s.newest = i+1 == len(m.sources) || m.sources[i+1].run.Manifest.Shard != s.run.Manifest.Shard
 		if i > 0 && m.sources[i-1].name() == s.name() {
-			return nil, fmt.Errorf("%w: %s and %s are both attempt %d of shard %d", ErrTwice, m.sources[i-1].run.Dir, s.run.Dir, s.run.Manifest.Attempt, s.run.Manifest.Shard)
+			return nil, fmt.Errorf("%w: %s and %s are both attempt %d of shard %d", ErrTwice, m.sources[i-1].run.name(), s.run.name(), s.run.Manifest.Attempt, s.run.Manifest.Shard)
 		}
 	}
 	m.describe()
@@ -230,7 +230,7 @@ func (m *merge) write(folder *Folder) error {
 			return err
 		}
 		if m.logs {
-			if err := s.copyLogs(folder); err != nil {
+			if err := copyLogs(s.run, s.name(), folder); err != nil {
 				return err
 			}
 		}
@@ -342,29 +342,29 @@ func (s *source) runs(test string) bool {
 	return t != nil && t.Shard == s.run.Manifest.Shard
 }
 
-// copyLogs copies the regular files of a source's logs.
-func (s *source) copyLogs(folder *Folder) error {
-	from, err := os.OpenRoot(filepath.Join(s.run.Dir, LogsDir))
+// copyLogs copies the regular files of a run's logs, below a folder of that name.
+func copyLogs(run *Run, name string, folder *Folder) error {
+	from, err := os.OpenRoot(filepath.Join(run.Dir, LogsDir))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("copying logs of %s: %w", s.run.Dir, err)
+		return fmt.Errorf("copying logs of %s: %w", run.name(), err)
 	}
 	defer from.Close()
-	to := filepath.Join(folder.Path(LogsDir), s.name())
+	to := filepath.Join(folder.Path(LogsDir), name)
 	copied := 0
-	return fs.WalkDir(from.FS(), ".", func(name string, entry fs.DirEntry, err error) error {
+	return fs.WalkDir(from.FS(), ".", func(file string, entry fs.DirEntry, err error) error {
 		if err != nil {
-			return fmt.Errorf("copying logs of %s: %w", s.run.Dir, err)
+			return fmt.Errorf("copying logs of %s: %w", run.name(), err)
 		}
 		if !entry.Type().IsRegular() {
 			return nil
 		}
 		if copied++; copied > maxLogs {
-			return fmt.Errorf("copying logs of %s: there are over %d files", s.run.Dir, maxLogs)
+			return fmt.Errorf("copying logs of %s: there are over %d files", run.name(), maxLogs)
 		}
-		return copyFile(from, name, filepath.Join(to, filepath.FromSlash(name)))
+		return copyFile(from, file, filepath.Join(to, filepath.FromSlash(file)))
 	})
 }
 

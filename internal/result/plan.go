@@ -30,8 +30,11 @@ type Plan struct {
 	// Standard counts the requirements of the whole standard by category,
 	// selected or not.
 	Standard map[specs.Category]int `json:"standard"`
-	Shards   int                    `json:"shards"`
-	Cases    []PlannedCase          `json:"cases"`
+	// StandardDigest is that of the whole standard, by which plans of different
+	// parts can be told to be of one; "" in plans of older op-readiness.
+	StandardDigest string        `json:"standardDigest,omitempty"`
+	Shards         int           `json:"shards"`
+	Cases          []PlannedCase `json:"cases"`
 	// Tests are in the order in which they run.
 	Tests []PlannedTest `json:"tests"`
 }

@@ -29,7 +29,9 @@ const (
 
 // Run is what a results folder tells.
 type Run struct {
-	Dir      string
+	Dir string
+	// Name is what messages call the folder; "" is Dir.
+	Name     string
 	Plan     *Plan
 	Manifest *Manifest
 	// Attempts are the finished attempts of each test, by [PlannedTest.ID],
@@ -58,6 +60,9 @@ type Run struct {
 	// turned out to be cut off, that one included; 0 where it was not.
 	cutOff int
 }
+
+// name is what messages call the folder.
+func (r *Run) name() string { return cmp.Or(r.Name, r.Dir) }
 
 func (r *Run) problemf(format string, args ...any) {
 	switch {

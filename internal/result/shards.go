@@ -82,21 +82,28 @@ func (r *Run) checkShards() {
 	seen := map[int]bool{}
 	for i := range r.Manifest.Shards {
 		m := &r.Manifest.Shards[i]
+		runID, digest := r.runOf(m.Shard)
+		name := fmt.Sprintf("shard %d (attempt %d)", m.Shard, m.Attempt)
+		if len(r.Manifest.Runs) > 0 {
+			name = fmt.Sprintf("run %s, %s,", Cut(m.RunID, 100), name)
+		}
 		switch {
 		case m.Shard < 1 || m.Shard > r.Plan.Shards:
 			r.problemf("%s: shard %d is not one of the plan's %d", ManifestFile, m.Shard, r.Plan.Shards)
 		case seen[m.Shard]:
 			r.problemf("%s: shard %d is there twice", ManifestFile, m.Shard)
-		case m.RunID != r.Manifest.RunID:
+		case m.RunID != runID:
 			r.problemf("%s: shard %d is of another run: %s", ManifestFile, m.Shard, Cut(m.RunID, 100))
-		case m.PlanDigest != r.Plan.Digest:
+		case m.PlanDigest != digest:
 			r.problemf("%s: shard %d is of another plan: %s", ManifestFile, m.Shard, Cut(m.PlanDigest, 100))
+		case len(r.Manifest.Runs) > 0 && m.Source.Commit != "" && m.Source.Commit != r.Manifest.Source.Commit:
+			r.problemf("%s: shard %d is of another commit: %s", ManifestFile, m.Shard, Cut(m.Source.Commit, 100))
 		case m.Finished.IsZero():
-			r.problemf("shard %d (attempt %d) was killed, or is still going on", m.Shard, m.Attempt)
+			r.problemf("%s was killed, or is still going on", name)
 		case m.Interrupted:
-			r.problemf("shard %d (attempt %d) was interrupted", m.Shard, m.Attempt)
+			r.problemf("%s was interrupted", name)
 		case m.OutOfTime:
-			r.problemf("the time of shard %d (attempt %d) was up before all of its tests had a result", m.Shard, m.Attempt)
+			r.problemf("the time of %s was up before all of its tests had a result", name)
 		}
 		seen[m.Shard] = true
 	}
@@ -110,6 +117,19 @@ func (r *Run) checkShards() {
 	}
 }
 
+// runOf is the run, and its plan, that a shard belongs to.
+func (r *Run) runOf(shard int) (runID, digest string) {
+	if len(r.Manifest.Runs) == 0 {
+		return r.Manifest.RunID, r.Plan.Digest
+	}
+	for i := range r.Manifest.Runs {
+		if one := &r.Manifest.Runs[i]; shard >= one.FirstShard && shard-one.FirstShard < one.Shards {
+			return one.RunID, one.PlanDigest
+		}
+	}
+	return "", ""
+}
+
 // missing says what is not accounted for without a shard.
 func (r *Run) missing(shard int) string {
 	var ids []string
@@ -120,6 +140,9 @@ func (r *Run) missing(shard int) string {
 	}
 	slices.Sort(ids)
 	text := fmt.Sprintf("shard %d of %d has no results", shard, r.Plan.Shards)
+	if runID, _ := r.runOf(shard); len(r.Manifest.Runs) > 0 {
+		text = fmt.Sprintf("run %s: %s", Cut(runID, 100), text)
+	}
 	if len(ids) == 0 {
 		return text
 	}

@@ -263,6 +263,9 @@ func withoutWindows(f *result.Facts) string {
 	return fmt.Sprintf("none of the %d Windows nodes that are not simulated is ready and can be scheduled to: nothing here shows that Windows works", windows-simulated)
 }
 
+// maxNotes is how many notes of a merge stand beside a verdict.
+const maxNotes = 100
+
 // conclude takes the verdict from the cases that gate.
 func (j *Judgement) conclude(run *result.Run) {
 	var failed, open, simulated []string
@@ -317,6 +320,9 @@ func (j *Judgement) conclude(run *result.Run) {
 		if whole && c.Category.Core() && c.Verdict == NotAsked {
 			open = append(open, fmt.Sprintf("nothing of %s was tested, and every cluster must have it", c.Category))
 		}
+	}
+	for _, note := range run.Manifest.Notes[:min(len(run.Manifest.Notes), maxNotes)] {
+		j.Beside = append(j.Beside, result.Cut(note, result.MaxMessage))
 	}
 	j.Reasons = slices.Concat(failed, open)
 	switch {
