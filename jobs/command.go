@@ -2,12 +2,10 @@ package jobs
 
 import (
 	"path"
-	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/windows-op-readiness/windows-op-readiness/internal/config"
-	"github.com/windows-op-readiness/windows-op-readiness/internal/e2e"
 	"github.com/windows-op-readiness/windows-op-readiness/specs"
 )
 
@@ -18,7 +16,6 @@ const tool = "op-readiness"
 // finds the rest by itself: where results go, which build it is, and how much
 // time there is.
 func Args(c *config.Config, j config.Job) []string {
-	r := &c.Run
 	args := []string{"run"}
 	add := func(flag string, values ...string) {
 		for _, v := range values {
@@ -28,7 +25,7 @@ func Args(c *config.Config, j config.Job) []string {
 	switch {
 	case j.Category != "":
 		add("category", string(j.Category))
-	case len(r.Categories) > 0:
+	case len(c.Run.Categories) > 0:
 		for _, category := range c.Categories() {
 			add("category", string(category))
 		}
@@ -50,26 +47,7 @@ func Args(c *config.Config, j config.Job) []string {
 		// time.
 		args = append(args, "--wait")
 	}
-	if class := j.Cell.RuntimeClass(); class != "" {
-		add("runtime-class", class)
-	}
-	if r.E2EProvider != e2e.DefaultProvider {
-		add("provider", r.E2EProvider)
-	}
-	if r.Procs > 1 {
-		add("procs", strconv.Itoa(r.Procs))
-	}
-	if r.Retries > 0 {
-		add("retries", strconv.Itoa(r.Retries))
-	}
-	add("without", r.Without...)
-	if r.AirGapped {
-		args = append(args, "--air-gapped")
-	}
-	if r.Additional {
-		args = append(args, "--additional")
-	}
-	return args
+	return append(args, c.RunFlags(j.Cell)...)
 }
 
 // hasPolicy says whether the cell's API server has the admission policy by which
