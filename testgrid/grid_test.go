@@ -2,8 +2,10 @@ package testgrid_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -17,6 +19,9 @@ import (
 	"github.com/sirupsen/logrus"
 	"google.golang.org/api/option"
 
+	"github.com/windows-op-readiness/windows-op-readiness/internal/report"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/result"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/verdict"
 	"github.com/windows-op-readiness/windows-op-readiness/testgrid"
 )
 
@@ -197,6 +202,60 @@ func TestGridOfShards(t *testing.T) {
 	} else {
 		publish(t, p.Bucket, plan)
 		wantGrid(t, "grid-shards-first-attempts", p.update(t, periodic))
+	}
+}
+
+// What 'merge' made of shards and attempts is the same build as they are
+// themselves, and shows the same.
+func TestGridOfMergedShards(t *testing.T) {
+	run := aRun{id: "20261121-1", start: start, cases: []aCase{passes("net-a"), fails("net-b"), passes("net-c")}, shards: 2}
+	one := run.write(t)
+	run.shard = 2
+	two := run.write(t)
+	run.attempt, run.start, run.cases[1] = 2, start.Add(time.Hour), passes("net-b")
+	again := run.write(t)
+	var runs []*result.Run
+	for _, dir := range []string{one, two, again} {
+		r, err := result.Read(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		runs = append(runs, r)
+	}
+	merged := filepath.Join(t.TempDir(), "merged")
+	folder, err := result.Merge(merged, runs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	whole, err := result.Read(merged)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(report.WriteFolder(folder, whole, verdict.Judge(whole), run.start.Add(time.Hour)), folder.Close()); err != nil {
+		t.Fatal(err)
+	}
+	var ids, finished []string
+	for _, dirs := range [][]string{{one, two, again}, {merged}} {
+		p := emulator(t, nil)
+		plan := planned(t, p.Bucket, periodic, dirs...)
+		publish(t, p.Bucket, plan)
+		ids, finished = append(ids, plan.Build), append(finished, content(t, p.Bucket, plan.Dir+"finished.json"))
+		wantGrid(t, "grid-shards", p.update(t, periodic))
+		for _, s := range plan.Skipped {
+			t.Errorf("%s is left out: %s", s.File, s.Reason)
+		}
+		logs := 0
+		for _, key := range p.keys(t) {
+			if strings.HasSuffix(key, "batch-01.log") {
+				logs++
+			}
+		}
+		if logs != 3 {
+			t.Errorf("%d logs of three attempts", logs)
+		}
+	}
+	if ids[0] != ids[1] || finished[0] != finished[1] {
+		t.Errorf("the folders are build %s, and merged they are %s; finished.json is\n%s\nand\n%s", ids[0], ids[1], finished[0], finished[1])
 	}
 }
 

@@ -242,6 +242,36 @@ func TestPublishGoesOnWithAnAttempt(t *testing.T) {
 	}
 }
 
+// What 'merge' made of the shards of a run, and of a second attempt at one, is
+// published like a run: once, and as the next attempt where that is asked for.
+func TestPublishWhatWasMerged(t *testing.T) {
+	s := newScene(t, e2etest.Script{Do: map[string][]string{"[sig-x] b": {e2etest.Fail}}})
+	first := runShards(s, "2", "1", "1", "2")
+	s.fake.Rewrite(t, e2etest.Script{Version: "v1.36.3", Tests: sceneTests})
+	second := runShards(s, "2", "2", "1", "2")
+	merged := filepath.Join(t.TempDir(), "merged")
+	s.want("merge", s.main("merge", first, second, "--report-dir", merged), verdict.ExitReady, "flaky")
+	gcs := newStore(t)
+	emulator := []string{"STORAGE_EMULATOR_HOST=" + gcs.URL}
+	flags := []string{"--bucket", "gs://readiness", "--job", "x"}
+	with := func(args ...string) []string { return append(args, flags...) }
+	got := publishing(emulator, nil, with(merged)...)
+	s.want("publish", got, verdict.ExitReady, "; ready")
+	id := path.Base(strings.TrimSpace(got.stdout))
+	keys := strings.Join(gcs.keys(t), "\n")
+	for _, name := range []string{"junit_core-network_01.xml", "run.json", "logs/shard-1-attempt-1/batch-01.log", "logs/shard-2-attempt-2/batch-01.log"} {
+		if want := "logs/x/" + id + "/artifacts/merged/" + name; !strings.Contains(keys, want) {
+			t.Errorf("no %s in\n%s", want, keys)
+		}
+	}
+	s.want("its shards", publishing(emulator, nil, with(first, second)...), verdict.ExitUsage, id, "of this very run")
+	s.want("attempt 2", publishing(emulator, nil, with(merged, "--attempt", "2")...), verdict.ExitUsage, "the run itself is attempt 2; say 3 or more")
+	s.want("attempt 3", publishing(emulator, nil, with(merged, "--attempt", "3")...), verdict.ExitReady)
+	if ids := gcs.builds(t, "x"); len(ids) != 2 || ids[0] != id {
+		t.Errorf("builds %q", ids)
+	}
+}
+
 // What finish would do, a dry run of it shows.
 func TestPublishFinishPlansTheBuildThatWasStarted(t *testing.T) {
 	s := newScene(t, e2etest.Script{})
