@@ -130,6 +130,9 @@ func judgeFolder(folder *result.Folder, s *Surroundings, output string, finished
 	if err := deliver(s, folder.Dir()); err != nil {
 		return err
 	}
+	if err := tellOutputs(s, run, judgement); err != nil {
+		return err
+	}
 	results := report.Results{Run: run, Judgement: judgement, Width: terminalWidth(s)}
 	if err := results.Write(s.Stdout, report.Format(output)); err != nil {
 		return fmt.Errorf("writing the report: %w", err)

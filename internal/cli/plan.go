@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/windows-op-readiness/windows-op-readiness/internal/binaries"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/e2e"
@@ -27,6 +28,9 @@ const (
 type planCommandOptions struct {
 	planOptions
 	Output string
+
+	// forRun takes the flags of 'run', which are only checked.
+	forRun runOptions
 }
 
 func newPlanCommand(s *Surroundings) *cobra.Command {
@@ -43,13 +47,19 @@ is not needed either.
 
 Outputs: table, json (the plan, as a run stores it), markdown, csv,
 github-matrix (for strategy.matrix), command (the e2e.test command lines that
-run the plan by hand).`,
+run the plan by hand).
+
+All flags of 'run' are taken, so that the same command line can be looked at first;
+those that do not change the plan are only checked.`,
 		Example: `  op-readiness plan --category Core.Network
   op-readiness plan --shards 4 -o github-matrix
   op-readiness plan --kubernetes-version v1.35.4 -o command`,
 		Args: usageArgs(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := o.validate(); err != nil {
+				return err
+			}
+			if err := o.checkRun(); err != nil {
 				return err
 			}
 			formats := []string{string(report.FormatTable), string(report.FormatJSON), string(report.FormatMarkdown), string(report.FormatCSV), formatGitHubMatrix, formatCommand}
@@ -65,7 +75,26 @@ run the plan by hand).`,
 	}
 	o.addFlags(cmd, binaries.Pinned)
 	cmd.Flags().StringVarP(&o.Output, "output", "o", string(report.FormatTable), "table, json, markdown, csv, github-matrix or command")
+	o.addRunFlags(cmd)
 	return cmd
+}
+
+// addRunFlags adds the flags of 'run' that 'plan' has no use for, hidden.
+func (o *planCommandOptions) addRunFlags(cmd *cobra.Command) {
+	run := &cobra.Command{}
+	o.forRun.addFlags(run)
+	run.Flags().VisitAll(func(f *pflag.Flag) {
+		if cmd.Flags().Lookup(f.Name) == nil {
+			f.Hidden = true
+			cmd.Flags().AddFlag(f)
+		}
+	})
+}
+
+// checkRun checks what the flags of 'run' say.
+func (o *planCommandOptions) checkRun() error {
+	o.forRun.planOptions = o.planOptions
+	return o.forRun.validate()
 }
 
 // make makes the plan: with the binary that was named, else from the lists

@@ -1,0 +1,39 @@
+package cli
+
+import (
+	"strconv"
+
+	"github.com/windows-op-readiness/windows-op-readiness/internal/actions"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/result"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/verdict"
+)
+
+// tellOutputs hands what a run came to on to the next steps of a workflow.
+func tellOutputs(s *Surroundings, run *result.Run, j *verdict.Judgement) error {
+	path := s.Getenv("GITHUB_OUTPUT")
+	if s.Getenv("GITHUB_ACTIONS") != "true" || path == "" {
+		return nil
+	}
+	return actions.WriteOutputs(path, []actions.Output{
+		{Name: "verdict", Value: string(j.Verdict)},
+		{Name: "proven", Value: strconv.Itoa(j.Counts.Proven)},
+		{Name: "total", Value: strconv.Itoa(j.Counts.Total)},
+		{Name: "rerun", Value: strconv.FormatBool(rerunHelps(run, j))},
+	})
+}
+
+// rerunHelps reports whether another attempt may change the verdict: the run did
+// not come to its end, or something that gates failed, is unproven or in error.
+// What cannot be tested on the cluster stays so.
+func rerunHelps(run *result.Run, j *verdict.Judgement) bool {
+	if !run.Finished || run.Interrupted || run.OutOfTime || len(run.Suites)+len(run.Problems) > 0 {
+		return true
+	}
+	for i := range j.Cases {
+		c := &j.Cases[i]
+		if c.Blocks() != "" && c.Outcome != verdict.NotTested {
+			return true
+		}
+	}
+	return false
+}
