@@ -42,6 +42,9 @@ type commentOptions struct {
 	Summary     bool
 	Annotate    bool
 
+	bucket bucketOptions
+	// baseNotes say what of the base there is not.
+	baseNotes []string
 	// reporter says whose workflow reports, where it is not the repository's own.
 	reporter string
 	// triggering is the workflow run that the results are of, where it is another.
@@ -74,6 +77,10 @@ somebody else: they must be for the commit that was tested, the pull request mus
 be open with that commit as its head, and the comment says whose workflow
 reported. A run that left no results is told as such.
 
+The base can lie in a bucket, as gs://, s3:// or file://: a build, or a job, of
+which the newest finished build is taken. Where there is none, or it cannot be
+read, that is noted, nothing is compared, and the comment is as good.
+
 Results that are older than those of the comment never overwrite it, and nothing
 is posted once the pull request has another head.`,
 		Example: `  # What would be posted
@@ -89,7 +96,10 @@ is posted once the pull request has another head.`,
   op-readiness comment --repo o/r --workflow-run 17123456789 --dry-run
 
   # Two cells of a matrix, against the base branch
-  op-readiness comment ltsc2022=a ltsc2025=b --base ltsc2022=main-a --base ltsc2025=main-b`,
+  op-readiness comment ltsc2022=a ltsc2025=b --base ltsc2022=main-a --base ltsc2025=main-b
+
+  # Against the newest build of a periodic job
+  op-readiness comment merged --base gs://my-bucket/logs/ci-windows-op-readiness`,
 		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd, args, s) },
 	}
 	f := cmd.Flags()
@@ -100,7 +110,8 @@ is posted once the pull request has another head.`,
 	f.IntVar(&o.Attempt, "attempt", 0, "which attempt at the run it is")
 	f.Uint64Var(&o.WorkflowRun, "workflow-run", 0, "id of the run of a GitHub workflow whose artifacts are the results (default the one that triggered this)")
 	f.StringVar(&o.ID, "comment-id", "readiness", "which comment to keep, where a pull request has several")
-	f.StringArrayVar(&o.Base, "base", nil, "results of the base branch to compare with, as [NAME=]DIR; may be repeated")
+	f.StringArrayVar(&o.Base, "base", nil, "results of the base branch to compare with, as [NAME=]DIR or [NAME=]URL of a build or a job in a bucket; may be repeated")
+	o.bucket.addFlags(f)
 	f.StringArrayVar(&o.Links, "link", nil, "a link to show, as TEXT=URL; may be repeated")
 	f.StringVar(&o.API, "api", "", "address of GitHub's API (default $GITHUB_API_URL, or "+github.DefaultAPI+")")
 	f.StringVar(&o.TokenFile, "token-file", "", "file with the token (default the content of $GITHUB_TOKEN)")
@@ -116,7 +127,7 @@ func (o *commentOptions) run(cmd *cobra.Command, args []string, s *Surroundings)
 	if o.WorkflowRun != 0 && len(args) > 0 {
 		return usageErrorf("--workflow-run: the results are the artifacts of that run, or those in %s: give one of the two", args[0])
 	}
-	bases, err := o.bases()
+	bases, err := o.bases(cmd.Context(), s)
 	if err != nil {
 		return err
 	}
@@ -178,30 +189,13 @@ func (o *commentOptions) belongs(run *result.Run, name string) error {
 	return nil
 }
 
-// bases reads and judges the results of the base branch, by name.
-func (o *commentOptions) bases() (map[string]*verdict.Judgement, error) {
-	bases := map[string]*verdict.Judgement{}
-	for _, b := range o.Base {
-		name, dir := nameAndDir(b)
-		if _, twice := bases[name]; twice {
-			return nil, usageErrorf("--base: two are named %q", name)
-		}
-		run, err := result.Read(dir)
-		if err != nil {
-			return nil, usageErrorf("--base: %w", err)
-		}
-		bases[name] = verdict.Judge(run)
-	}
-	return bases, nil
-}
-
 // report reads and judges the results in folders, and makes a report of them
 // that may have no cell yet.
 func (o *commentOptions) report(args []string, bases map[string]*verdict.Judgement) (*github.Report, error) {
 	if err := github.ValidID(o.ID); err != nil {
 		return nil, usageErrorf("--comment-id: %w", err)
 	}
-	r := &github.Report{}
+	r := &github.Report{Notes: o.baseNotes}
 	for _, arg := range args {
 		name, dir := nameAndDir(arg)
 		if slices.ContainsFunc(r.Cells, func(c github.Cell) bool { return c.Name == name }) {

@@ -85,9 +85,15 @@ func (b *builds) job(category, commit string, more ...string) string {
 func (b *builds) merge(args ...string) said {
 	b.t.Helper()
 	b.dir = filepath.Join(b.t.TempDir(), "merged")
+	return b.mainIn([]string{b.emulate}, append([]string{"merge", "--report-dir", b.dir}, args...)...)
+}
+
+// mainIn runs a command with more of an environment.
+func (b *builds) mainIn(environ []string, args ...string) said {
+	b.t.Helper()
 	var out, errs bytes.Buffer
-	code := Main(context.Background(), append([]string{"merge", "--report-dir", b.dir}, args...), Surroundings{
-		Environ: append(b.environ(), b.emulate), Stdin: strings.NewReader(""), Stdout: &out, Stderr: &errs,
+	code := Main(context.Background(), args, Surroundings{
+		Environ: append(b.environ(), environ...), Stdin: strings.NewReader(""), Stdout: &out, Stderr: &errs,
 	})
 	return said{code, out.String(), errs.String()}
 }

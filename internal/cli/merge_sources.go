@@ -47,6 +47,12 @@ func (o *bucketOptions) options(s *Surroundings) func(url string) bucket.Options
 	}
 }
 
+// bucketURL returns an error when a URL is not that of a bucket.
+func bucketURL(url string) error {
+	_, err := bucket.ParseURL(url)
+	return err
+}
+
 // isURL reports whether an argument names a place in a bucket, and not a folder.
 func isURL(arg string) bool { return strings.Contains(arg, "://") }
 

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/windows-op-readiness/windows-op-readiness/specs"
 )
@@ -99,14 +100,14 @@ func wholeOf(folders []*Run, temp string, logs bool) (*Run, error) {
 			if other == r {
 				other = folders[1]
 			}
-			return nil, fmt.Errorf("%w: %s was merged of run %s, and %s is of that run, too: name one of them", ErrTwice, r.name(), Cut(r.Manifest.RunID, 100), other.name())
+			return nil, fmt.Errorf("%w: %s was merged of run %s, and %s is of that run, too: name one of them", ErrTwice, r.name(), shown(r.Manifest.RunID, 100), other.name())
 		}
 		digest, err := r.Plan.ComputeDigest()
 		if err != nil {
 			return nil, err
 		}
 		if digest != r.Plan.Digest || r.Manifest.PlanDigest != digest {
-			return nil, fmt.Errorf("%w: %s: its %s was changed, or is not the one that was run (%s, run %s)", ErrApart, r.name(), PlanFile, digest, Cut(r.Manifest.PlanDigest, 100))
+			return nil, fmt.Errorf("%w: %s: its %s was changed, or is not the one that was run (%s, run %s)", ErrApart, r.name(), PlanFile, digest, shown(r.Manifest.PlanDigest, 100))
 		}
 	}
 	if len(folders) == 1 && (first.Merged() || first.Plan.Shards == 1 && first.Manifest.Shard == 1) {
@@ -128,6 +129,17 @@ func wholeOf(folders []*Run, temp string, logs bool) (*Run, error) {
 		run.Name += fmt.Sprintf(" and %d more", n)
 	}
 	return run, nil
+}
+
+// shown is a text of a results folder for a message: cut, and without what a
+// terminal could obey.
+func shown(s string, limit int) string {
+	return Cut(strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) {
+			return unicode.ReplacementChar
+		}
+		return r
+	}, s), limit)
 }
 
 // combination is what goes into the folder of several runs.
@@ -159,9 +171,9 @@ func (m *member) name() string { return fmt.Sprintf("run-%d", m.number) }
 func (m *member) String() string {
 	source := m.run.Manifest.Source
 	if source.Job != "" && source.Build != "" {
-		return fmt.Sprintf("run %s (%s %s)", Cut(m.run.Manifest.RunID, 100), Cut(source.Job, 100), Cut(source.Build, 100))
+		return fmt.Sprintf("run %s (%s %s)", shown(m.run.Manifest.RunID, 100), shown(source.Job, 100), shown(source.Build, 100))
 	}
-	return "run " + Cut(m.run.Manifest.RunID, 100)
+	return "run " + shown(m.run.Manifest.RunID, 100)
 }
 
 func (c *combination) combine() error {
@@ -206,7 +218,7 @@ func (c *combination) together() error {
 func apart(m, other *member) error {
 	a, b := &m.run.Manifest.Source, &other.run.Manifest.Source
 	differ := func(what, one, another, mend string) error {
-		return fmt.Errorf("%w: %s (%s) %s %s, and %s (%s) %s: %s", ErrApart, m, m.run.name(), what, Cut(one, 100), other, other.run.name(), Cut(another, 100), mend)
+		return fmt.Errorf("%w: %s (%s) %s %s, and %s (%s) %s: %s", ErrApart, m, m.run.name(), what, shown(one, 100), other, other.run.name(), shown(another, 100), mend)
 	}
 	switch p, q := m.run.Plan, other.run.Plan; {
 	case a.Repository != "" && b.Repository != "" && !strings.EqualFold(a.Repository, b.Repository):
@@ -492,7 +504,7 @@ func (c *combination) differences() (problems, notes []string) {
 		}
 		a, b := m.run.Manifest, reference.run.Manifest
 		if a.ToolVersion != b.ToolVersion {
-			text := fmt.Sprintf("%s was made by op-readiness %s, and %s by %s", m, Cut(a.ToolVersion, 100), reference, Cut(b.ToolVersion, 100))
+			text := fmt.Sprintf("%s was made by op-readiness %s, and %s by %s", m, shown(a.ToolVersion, 100), reference, shown(b.ToolVersion, 100))
 			if digest := m.run.Plan.StandardDigest; digest != "" && digest == reference.run.Plan.StandardDigest {
 				notes = append(notes, text+"; their standard is the same.")
 			} else {
@@ -502,7 +514,7 @@ func (c *combination) differences() (problems, notes []string) {
 		own := kindOf(m.run.Plan, m.run.Manifests()...)
 		for i, k := range kindOf(reference.run.Plan, reference.run.Manifests()...) {
 			if own[i].value != k.value {
-				problems = append(problems, fmt.Sprintf("not of one kind: %s is %s in %s, and %s in %s", k.what, Cut(own[i].value, 200), m, Cut(k.value, 200), reference))
+				problems = append(problems, fmt.Sprintf("not of one kind: %s is %s in %s, and %s in %s", k.what, shown(own[i].value, 200), m, shown(k.value, 200), reference))
 			}
 		}
 	}

@@ -1,0 +1,105 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/windows-op-readiness/windows-op-readiness/internal/intake"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/result"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/verdict"
+)
+
+// bases reads and judges the results of the base branch, by name. What cannot be
+// had from a bucket has no judgement: that is noted, and nothing is compared.
+func (o *commentOptions) bases(ctx context.Context, s *Surroundings) (map[string]*verdict.Judgement, error) {
+	bases := map[string]*verdict.Judgement{}
+	for _, b := range o.Base {
+		name, source := nameAndSource(b)
+		if _, twice := bases[name]; twice {
+			return nil, usageErrorf("--base: two are named %q", name)
+		}
+		if !isURL(source) {
+			run, err := result.Read(source)
+			if err != nil {
+				return nil, usageErrorf("--base: %w", err)
+			}
+			bases[name] = verdict.Judge(run)
+			continue
+		}
+		if err := bucketURL(source); err != nil {
+			return nil, usageErrorf("--base: %w", err)
+		}
+		of := ""
+		if name != "" {
+			of = " of " + name
+		}
+		judgement, doubts, err := o.baseIn(ctx, s, source)
+		switch {
+		case ctx.Err() != nil:
+			return nil, interrupted(ctx, err)
+		case err != nil:
+			fmt.Fprintf(s.Stderr, "Nothing is compared with the base%s: %v\n", of, err)
+			o.baseNotes = append(o.baseNotes, fmt.Sprintf("No results of the base%s could be read: nothing is compared with it.", of))
+		}
+		for _, doubt := range doubts {
+			fmt.Fprintf(s.Stderr, "The base%s: %s\n", of, doubt)
+			o.baseNotes = append(o.baseNotes, fmt.Sprintf("The results of the base%s are doubtful: its build did not come to an end that fits them.", of))
+		}
+		bases[name] = judgement
+	}
+	return bases, nil
+}
+
+// baseIn takes the results of a build out of a bucket, or those of the newest
+// finished build of a job, and judges them.
+func (o *commentOptions) baseIn(ctx context.Context, s *Surroundings, url string) (judgement *verdict.Judgement, doubts []string, err error) {
+	options := o.bucket.options(s)(url)
+	newest, err := intake.Newest(ctx, url, options)
+	if err != nil {
+		return nil, nil, err
+	}
+	temp, err := os.MkdirTemp("", "op-readiness-base-*")
+	if err != nil {
+		return nil, nil, fmt.Errorf("making a temporary folder: %w", err)
+	}
+	defer os.RemoveAll(temp)
+	build, err := intake.Bucket(ctx, newest, options, filepath.Join(temp, "build"), intake.Limits{})
+	if err != nil {
+		return nil, nil, err
+	}
+	runs, err := build.Runs()
+	if err != nil {
+		return nil, nil, err
+	}
+	run := runs[0]
+	if len(runs) > 1 || run.Plan.Shards > 1 && !run.Merged() {
+		folder, err := result.MergeEvents(filepath.Join(temp, "merged"), runs)
+		if err != nil {
+			return nil, nil, err
+		}
+		if err := folder.Close(); err != nil {
+			return nil, nil, err
+		}
+		if run, err = result.Read(folder.Dir()); err != nil {
+			return nil, nil, err
+		}
+	}
+	fmt.Fprintf(s.Stderr, "The base is %s, commit %s\n", newest, cmp.Or(result.Cut(run.Manifest.Source.Commit, 100), "unknown"))
+	return verdict.Judge(run), build.Doubts(runs), nil
+}
+
+// nameAndSource takes [NAME=]DIR or [NAME=]URL apart.
+func nameAndSource(arg string) (name, source string) {
+	name, source, ok := strings.Cut(arg, "=")
+	switch {
+	case ok && isURL(source) && !isURL(name):
+		return name, source
+	case isURL(arg):
+		return "", arg
+	}
+	return nameAndDir(arg)
+}
