@@ -10,19 +10,25 @@ import (
 )
 
 // annotations are what kubernetes/test-infra's tools read of a job: its
-// description, its tabs where annotations make them (testgrid.tabs), and whether
-// releases of Kubernetes copy it. A variant for branches has none of tabs: it
-// would make those of its name a second time.
+// description, its tabs where annotations make them (testgrid.tabs, and on
+// dashboards that are declared elsewhere), and whether releases of Kubernetes
+// copy it. A variant for branches has none of tabs: it would make those of its
+// name a second time.
 func annotations(c *config.Config, j config.Job, variant bool) map[string]string {
 	a := map[string]string{"description": j.Description}
-	if c.TestGrid.Tabs == config.TabsAnnotations && !variant && strings.HasPrefix(c.Results.Bucket, "gs://") {
-		s := j.Settings
-		a["testgrid-dashboards"] = strings.Join(s.Dashboards, ", ")
+	s := j.Settings
+	dashboards := slices.Clone(s.Dashboards)
+	if c.TestGrid.Tabs != config.TabsAnnotations {
+		dashboards = slices.DeleteFunc(dashboards, func(d string) bool { return !slices.Contains(c.TestGrid.DeclaredElsewhere, d) })
+	}
+	if len(dashboards) > 0 && !variant && strings.HasPrefix(c.Results.Bucket, "gs://") {
+		a["testgrid-dashboards"] = strings.Join(dashboards, ", ")
 		a["testgrid-tab-name"] = j.Tab
 		a["testgrid-num-columns-recent"] = strconv.Itoa(c.RecentRuns(j))
 		a["testgrid-num-failures-to-alert"] = strconv.Itoa(c.TestGrid.FailuresToAlert)
 		a["testgrid-days-of-results"] = strconv.Itoa(c.TestGrid.DaysOfResults)
-		if len(s.AlertEmails) > 0 {
+		// One mail is enough, of the first tab.
+		if len(s.AlertEmails) > 0 && dashboards[0] == s.Dashboards[0] {
 			a["testgrid-alert-email"] = strings.Join(s.AlertEmails, ",")
 		}
 		if j.Kind == config.Periodic {

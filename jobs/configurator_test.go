@@ -3,6 +3,7 @@ package jobs_test
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -143,6 +144,22 @@ func TestTestInfras_configurator_makes_of_annotations_what_generate_testgrid_say
 				protocmp.SortRepeated(func(a, b *configpb.TestGroup) bool { return a.Name < b.Name }),
 				protocmp.SortRepeated(func(a, b *configpb.Dashboard) bool { return a.Name < b.Name }),
 				protocmp.SortRepeated(func(a, b *configpb.DashboardTab) bool { return a.Name < b.Name }),
+			}
+			elsewhere := func(cfg *configpb.Configuration) *configpb.Configuration {
+				part := proto.Clone(cfg).(*configpb.Configuration)
+				part.Dashboards = slices.DeleteFunc(part.Dashboards, func(d *configpb.Dashboard) bool {
+					return !slices.Contains(c.TestGrid.DeclaredElsewhere, d.Name)
+				})
+				return part
+			}
+			if c.TestGrid.Tabs == config.TabsFile && len(c.TestGrid.DeclaredElsewhere) > 0 {
+				// There annotations make the tabs.
+				if diff := cmp.Diff(elsewhere(want), elsewhere(got), compare, annotationsCannotSay); diff != "" {
+					t.Errorf("(-generate testgrid +configurator)\n%s", diff)
+				}
+				for _, cfg := range []*configpb.Configuration{want, got} {
+					cfg.Dashboards = slices.DeleteFunc(cfg.Dashboards, func(d *configpb.Dashboard) bool { return slices.Contains(c.TestGrid.DeclaredElsewhere, d.Name) })
+				}
 			}
 			if c.TestGrid.Tabs == config.TabsAnnotations {
 				compare = append(compare, annotationsCannotSay)

@@ -86,6 +86,9 @@ func parse(t testing.TB, text string) *config.Config {
 	return c
 }
 
+// imageCluster is where kubernetes/test-infra lets jobs push images.
+const imageCluster = "k8s-infra-prow-build-trusted"
+
 // prow is a Prow's configuration, as files.
 type prow struct {
 	configPath, jobsDir string
@@ -117,9 +120,18 @@ func prowOf(t testing.TB, c *config.Config) prow {
 		t.Fatal(err)
 	}
 	for _, f := range files {
-		if f.Data != nil {
-			write(t, filepath.Join(p.jobsDir, f.Name), f.Data)
+		if f.Data == nil {
+			continue
 		}
+		dir := p.jobsDir
+		if strings.Contains(string(f.Data), imageCluster) {
+			// Where kubernetes/test-infra has jobs that push images, and only those.
+			dir = filepath.Join(dir, "image-pushing")
+			if err := os.Mkdir(dir, 0o755); err != nil {
+				t.Fatal(err)
+			}
+		}
+		write(t, filepath.Join(dir, f.Name), f.Data)
 	}
 	return p
 }

@@ -38,9 +38,9 @@ const (
 //   - one dashboard group around them.
 //
 // It has the tabs of Prow's jobs also where testgrid.tabs says that annotations
-// make them, and then the dashboards that are declared elsewhere, as far as
-// those tabs are on them: this is what comes of the rendered file and the
-// annotations together.
+// make them, and the dashboards that are declared elsewhere, as far as such tabs
+// are on them: this is what comes of the rendered file and the annotations
+// together.
 func Configuration(c *config.Config) (*configpb.Configuration, error) {
 	return newBuilder(c).build(true)
 }
@@ -48,7 +48,8 @@ func Configuration(c *config.Config) (*configpb.Configuration, error) {
 // Render writes the configuration as the file that 'generate testgrid' makes:
 // always the same bytes for the same file. It is validated. Where annotations
 // make the tabs of Prow's jobs, it has their test groups, for which there are
-// no annotations, and their dashboards without them.
+// no annotations, and their dashboards without them. It never has dashboards
+// that are declared elsewhere.
 func Render(c *config.Config) ([]byte, error) {
 	whole, err := Configuration(c)
 	if err != nil {
@@ -57,12 +58,12 @@ func Render(c *config.Config) ([]byte, error) {
 	if err := ValidateConfig(whole); err != nil {
 		return nil, fmt.Errorf("%s makes a configuration that TestGrid would refuse: %w", c.Path(), err)
 	}
-	cfg := whole
-	if c.TestGrid.Tabs == config.TabsAnnotations {
-		if cfg, err = newBuilder(c).build(false); err != nil {
-			return nil, err
-		}
+	b := newBuilder(c)
+	cfg, err := b.build(c.TestGrid.Tabs != config.TabsAnnotations)
+	if err != nil {
+		return nil, err
 	}
+	cfg.Dashboards = slices.DeleteFunc(cfg.Dashboards, func(d *configpb.Dashboard) bool { return b.elsewhere(d.Name) })
 	return marshal(cfg, c.Path())
 }
 
@@ -149,9 +150,6 @@ func (b *builder) build(prowTabs bool) (*configpb.Configuration, error) {
 		if !b.elsewhere(d.Name) {
 			group.DashboardNames = append(group.DashboardNames, d.Name)
 		}
-	}
-	if !prowTabs {
-		b.cfg.Dashboards = slices.DeleteFunc(b.cfg.Dashboards, func(d *configpb.Dashboard) bool { return b.elsewhere(d.Name) })
 	}
 	if len(group.DashboardNames) > 0 {
 		b.cfg.DashboardGroups = []*configpb.DashboardGroup{group}

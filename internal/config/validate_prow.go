@@ -120,12 +120,8 @@ func (v *validator) settings(field string, s JobSettings) {
 	v.secretName(field+".kubeconfigSecret", s.KubeconfigSecret)
 	declared := append(v.ownDashboards(), v.TestGrid.DeclaredElsewhere...)
 	for i, d := range s.Dashboards {
-		at := fmt.Sprintf("%s.dashboards[%d]", field, i)
-		switch {
-		case !slices.Contains(declared, d):
-			v.add(at, "%q is not declared: %s; or add it to testgrid.declaredElsewhere", d, oneOf(d, declared))
-		case v.TestGrid.Tabs == TabsFile && slices.Contains(v.TestGrid.DeclaredElsewhere, d):
-			v.add(at, "%q is declared elsewhere, where only annotations can put a tab: set testgrid.tabs: annotations", d)
+		if !slices.Contains(declared, d) {
+			v.add(fmt.Sprintf("%s.dashboards[%d]", field, i), "%q is not declared: %s; or add it to testgrid.declaredElsewhere", d, oneOf(d, declared))
 		}
 	}
 }
