@@ -7,11 +7,15 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/windows-op-readiness/windows-op-readiness/internal/config"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/report"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/verdict"
+	"github.com/windows-op-readiness/windows-op-readiness/jobs"
+	"github.com/windows-op-readiness/windows-op-readiness/testgrid"
 )
 
 func newConfigCommand(s *Surroundings) *cobra.Command {
@@ -112,10 +116,14 @@ func newConfigValidateCommand(s *Surroundings) *cobra.Command {
 		Long: `Check op-readiness.yaml, and list the jobs that follow from it, with the cell of
 the matrix that each tests and when it runs.
 
-Everything that is wrong is printed at once, with file and line. Exit code 2
-means that there is something.`,
+Everything that is wrong is printed at once, with file and line; of very much, the
+first. Exit code 2 means that there is something. What is accepted, 'generate prow'
+and 'generate testgrid' accept, too: both are tried, and nothing is written.
+
+FILE - is standard input.`,
 		Example: `  op-readiness config validate
-  op-readiness config validate ci/op-readiness.yaml -o json`,
+  op-readiness config validate ci/op-readiness.yaml -o json
+  envsubst < template.yaml | op-readiness config validate -`,
 		Args: usageArgs(cobra.MaximumNArgs(1)),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if err := validateOutput(output); err != nil {
@@ -125,38 +133,94 @@ means that there is something.`,
 			if err != nil {
 				return err
 			}
-			jobs := c.Jobs()
-			fmt.Fprintf(s.Stderr, "%s is as it should be: %s, %s\n", c.Path(), count(len(c.Cells()), "cell"), count(len(jobs), "job"))
-			return jobsTable(jobs).Write(s.Stdout, report.Format(output))
+			if err := tryGenerators(s, c); err != nil {
+				return err
+			}
+			all := c.Jobs()
+			fmt.Fprintf(s.Stderr, "%s is as it should be: %s, %s\n", c.Path(), count(len(c.Cells()), "cell"), count(len(all), "job"))
+			return jobsTable(all).Write(s.Stdout, report.Format(output))
 		},
 	}
 	addOutputFlag(cmd, &output)
 	return cmd
 }
 
+// tryGenerators says what the generators refuse of a configuration.
+func tryGenerators(s *Surroundings, c *config.Config) error {
+	var wrong error
+	if c.Prow != nil {
+		_, err := jobs.Render(c)
+		if err == nil {
+			var cost *jobs.Cost
+			if cost, err = jobs.CostOf(c); err == nil {
+				err = cost.Check(c)
+			}
+		}
+		if err != nil {
+			wrong = configError(c.Path(), err)
+		}
+	}
+	published := slices.ContainsFunc(c.Jobs(), func(j config.Job) bool { return j.Published })
+	if !published || !strings.HasPrefix(c.Results.Bucket, "gs://") {
+		fmt.Fprintln(s.Stderr, "note: there is nothing for 'generate testgrid': TestGrid shows what is published in a bucket of Google Cloud Storage (results.bucket)")
+		return wrong
+	}
+	if _, err := testgrid.Render(c); err != nil {
+		wrong = errors.Join(wrong, usageErrorf("%w", err))
+	}
+	return wrong
+}
+
+// readConfig reads op-readiness.yaml; - is standard input, whose end a signal
+// does not wait for.
+func readConfig(s *Surroundings, path string) (*config.Config, error) {
+	if path != "-" {
+		return config.Load(path)
+	}
+	type read struct {
+		c   *config.Config
+		err error
+	}
+	done := make(chan read, 1)
+	go func() {
+		c, err := config.Read("standard input", s.Stdin)
+		done <- read{c, err}
+	}()
+	select {
+	case r := <-done:
+		return r.c, r.err
+	case <-s.stop:
+		return nil, errInterrupted
+	}
+}
+
+var errInterrupted = errors.New("interrupted while reading standard input")
+
 // loadConfig reads op-readiness.yaml and narrates its warnings. What is wrong
 // with the file is a usage error, with all of it.
 func loadConfig(s *Surroundings, path string) (*config.Config, error) {
-	c, err := config.Load(path)
+	c, err := readConfig(s, path)
 	var problems config.Problems
 	switch {
 	case errors.As(err, &problems):
-		return nil, usageErrorf("%s in %s:\n%w", count(len(problems), "problem"), path, problems)
+		return nil, usageErrorf("%s in %s:\n%w", count(problems.Count(), "problem"), problems[0].File, problems)
+	case errors.Is(err, errInterrupted):
+		return nil, &exitError{code: verdict.ExitInterrupted, cause: err}
 	case err != nil:
 		return nil, usageErrorf("%w", err)
 	}
 	for _, w := range c.Warnings() {
-		fmt.Fprintf(s.Stderr, "warning: %s: %s\n", path, w)
+		fmt.Fprintf(s.Stderr, "warning: %s: %s\n", c.Path(), w)
 	}
 	return c, nil
 }
 
-func jobsTable(jobs []config.Job) *report.Table {
+func jobsTable(all []config.Job) *report.Table {
 	t := &report.Table{
 		Header: []string{"Kind", "Job", "Cell", "Categories", "Runs", "Where"},
-		Value:  slices.Concat([]config.Job{}, jobs),
+		Value:  slices.Concat([]config.Job{}, all),
 	}
-	for _, j := range jobs {
+	for _, j := range all {
 		categories := "all selected"
 		if j.Category != "" {
 			categories = string(j.Category)

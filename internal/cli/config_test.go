@@ -3,6 +3,7 @@ package cli
 import (
 	"bytes"
 	"encoding/json"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -94,6 +95,60 @@ func TestConfig_validate(t *testing.T) {
 	}
 	if code, _, stderr := run("config", "validate", "none.yaml"); code != verdict.ExitUsage || !strings.Contains(stderr, "config init") {
 		t.Errorf("exit code %d, %s", code, stderr)
+	}
+}
+
+// What validate accepts, the generators accept.
+func TestConfig_validate_accepts_what_generators_do(t *testing.T) {
+	good, err := filepath.Glob("../config/testdata/good/*.yaml")
+	if err != nil || len(good) == 0 {
+		t.Fatalf("%v: no files", err)
+	}
+	files := map[string]string{"over-budget.yaml": someConfig + "prow:\n  image: example.com/i:v1\n  kubeconfigSecret: k-{cell}\n  budgetMachineHoursPerWeek: 1\n"}
+	var names []string
+	for _, file := range good {
+		names = append(names, filepath.Base(file))
+		files[filepath.Base(file)] = contents(t, file)
+	}
+	run := inFolder(t, files)
+	for _, name := range names {
+		for _, command := range [][]string{
+			{"config", "validate", name}, {"generate", "testgrid", "--config", name, "--file", "-"}, {"generate", "prow", "--config", name, "--dir", "-"},
+		} {
+			if code, _, stderr := run(command...); code != verdict.ExitReady {
+				t.Errorf("%v: exit code %d, %s", command, code, stderr)
+			}
+		}
+	}
+	for _, command := range [][]string{{"config", "validate", "over-budget.yaml"}, {"generate", "prow", "--config", "over-budget.yaml"}} {
+		if code, _, stderr := run(command...); code != verdict.ExitUsage || !strings.Contains(stderr, "over-budget.yaml:10: prow.budgetMachineHoursPerWeek: 1 is below") {
+			t.Errorf("%v: exit code %d, %s", command, code, stderr)
+		}
+	}
+}
+
+// A configuration may come from a pipe, as of a shell, and may be for TestGrid
+// or not.
+func TestConfig_validate_reads_standard_input(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for text, want := range map[string]string{
+		someConfig: "standard input is as it should be",
+		strings.Replace(someConfig, "gs://", "s3://", 1): "nothing for 'generate testgrid'",
+		"nome: x\n" + someConfig:                         "1 problem in standard input:\nstandard input:1: nome: is no field",
+	} {
+		var out, errs bytes.Buffer
+		code := Main(t.Context(), []string{"config", "validate", "-"}, Surroundings{Stdin: strings.NewReader(text), Stdout: &out, Stderr: &errs})
+		if !strings.Contains(errs.String(), want) || (code == verdict.ExitReady) != (text[0] == 'r') {
+			t.Errorf("exit code %d, want %q in: %s", code, want, errs.String())
+		}
+	}
+	signals := make(chan os.Signal, 1)
+	signals <- os.Interrupt
+	waiting, end := io.Pipe()
+	defer end.Close()
+	var errs bytes.Buffer
+	if code := Main(t.Context(), []string{"config", "validate", "-"}, Surroundings{Stdin: waiting, Stdout: io.Discard, Stderr: &errs, Signals: signals}); code != verdict.ExitInterrupted {
+		t.Errorf("interrupted: exit code %d, %s", code, errs.String())
 	}
 }
 

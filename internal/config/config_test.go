@@ -425,6 +425,67 @@ func TestLoad_says_how_to_get_a_file(t *testing.T) {
 	}
 }
 
+func TestLoad_does_not_wait_for_what_is_no_file(t *testing.T) {
+	dir := t.TempDir()
+	if _, err := config.Load(dir); err == nil || !strings.Contains(err.Error(), "is a folder: name the file, such as "+filepath.Join(dir, "op-readiness.yaml")) {
+		t.Errorf("a folder: %v", err)
+	}
+	if _, err := config.Load(os.DevNull); err == nil || !strings.Contains(err.Error(), "is no plain file: name one, or - for standard input") {
+		t.Errorf("a device: %v", err)
+	}
+}
+
+// A file of nothing but mistakes takes no longer than any other, and says the
+// first of them.
+func TestParse_many_problems_are_counted(t *testing.T) {
+	const fields = 90_000
+	var text strings.Builder
+	text.WriteString("repository: example/cni\nmatrix:\n  kubernetes: [\"1.36\"]\n  windows: [\"2022\"]\n")
+	for i := range fields {
+		fmt.Fprintf(&text, "f%d: 1\n", i)
+	}
+	_, err := config.Parse("op-readiness.yaml", []byte(text.String()))
+	var problems config.Problems
+	if !errors.As(err, &problems) || problems.Count() != fields {
+		t.Fatalf("%d problems, want %d", problems.Count(), fields)
+	}
+	lines := strings.Split(err.Error(), "\n")
+	if len(lines) != 51 || !strings.HasPrefix(lines[0], "op-readiness.yaml:5: f0: is no field") || lines[50] != "op-readiness.yaml: and 89950 more problems, which are told when these are mended" {
+		t.Errorf("%d lines, from %q to %q", len(lines), lines[0], lines[len(lines)-1])
+	}
+}
+
+func TestParse_large_mappings_are_refused(t *testing.T) {
+	var text strings.Builder
+	text.WriteString("repository: example/cni\nmatrix:\n  kubernetes: [\"1.36\"]\n  windows: [\"2022\"]\nprow:\n  labels:\n")
+	for i := range 2000 {
+		fmt.Fprintf(&text, "    label-%d: \"1\"\n", i)
+	}
+	_, err := config.Parse("op-readiness.yaml", []byte(text.String()))
+	if err == nil || !strings.Contains(err.Error(), "op-readiness.yaml:1007: prow.labels: more than 1000 entries") {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestParse_tabs_are_named(t *testing.T) {
+	for text, line := range map[string]string{
+		"\ta: 1\n":           "1",
+		"a:\n\tb: 1\n":       "2",
+		"a:\n  - b\n\t- c\n": "3",
+		"matrix:\n  kubernetes: [\"1.36\"]\n\twindows: [\"2022\"]\n": "3",
+		"a:\n\n\n  \tb: 1\n": "4",
+	} {
+		_, err := config.Parse("op-readiness.yaml", []byte(text))
+		if want := "op-readiness.yaml:" + line + ": indented with a tab, which YAML does not take: use spaces"; err == nil || err.Error() != want {
+			t.Errorf("%q: %v, want %s", text, err, want)
+		}
+	}
+	// A tab elsewhere is none of its business.
+	if _, err := config.Parse("op-readiness.yaml", []byte("a: [\tb\nc: d\n")); err == nil || strings.Contains(err.Error(), "tab") {
+		t.Errorf("%v", err)
+	}
+}
+
 func TestStarter_names_the_repository_of_the_folder(t *testing.T) {
 	for remote, want := range map[string]string{
 		"git@github.com:kubernetes-sigs/windows-testing.git": "kubernetes-sigs/windows-testing",

@@ -18,6 +18,8 @@ type Problem struct {
 	Field string `json:"field,omitempty"`
 	// Message says what is wrong, and ends with the mend.
 	Message string `json:"message"`
+	// More is how many problems this one stands for that are not told; else 0.
+	More int `json:"more,omitempty"`
 }
 
 // String is the problem in one line: "op-readiness.yaml:7: matrix.windows[1]: …".
@@ -43,6 +45,25 @@ func (p Problems) Error() string {
 		lines[i] = problem.String()
 	}
 	return strings.Join(lines, "\n")
+}
+
+// Count is how many problems there are, with those that are not told.
+func (p Problems) Count() int {
+	n := 0
+	for _, problem := range p {
+		n += max(1, problem.More)
+	}
+	return n
+}
+
+// told is what is told of the problems of a file, of which as many as dropped
+// were not kept.
+func (p Problems) told(file string, dropped int) Problems {
+	more := len(p) - maxTold + dropped
+	if more <= 0 {
+		return p
+	}
+	return append(p[:maxTold:maxTold], Problem{File: file, More: more, Message: fmt.Sprintf("and %d more problems, which are told when these are mended", more)})
 }
 
 func (p Problems) sorted() Problems {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"reflect"
 	"regexp"
 	"slices"
@@ -26,24 +27,48 @@ const (
 	maxFile = 1 << 20
 	// maxNodes bounds also what aliases multiply.
 	maxNodes = 50_000
+	// maxEntries bounds a mapping: decoding one takes the square of it.
+	maxEntries = 1000
+	// maxProblems is how many problems are kept, maxTold how many are told.
+	maxProblems = 1000
+	maxTold     = 50
 )
 
 // Load reads the file at path. An error about what it says is Problems, with
 // all of it.
 func Load(path string) (*Config, error) {
-	f, err := os.Open(path)
-	if errors.Is(err, os.ErrNotExist) {
-		return nil, fmt.Errorf("reading the configuration: %w; write one with 'op-readiness config init'", err)
-	}
+	f, err := open(path)
 	if err != nil {
 		return nil, fmt.Errorf("reading the configuration: %w", err)
 	}
 	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, maxFile+1))
+	return Read(path, f)
+}
+
+// Read reads what is in r as Load does a file; name is what problems call it.
+func Read(name string, r io.Reader) (*Config, error) {
+	data, err := io.ReadAll(io.LimitReader(r, maxFile+1))
 	if err != nil {
 		return nil, fmt.Errorf("reading the configuration: %w", err)
 	}
-	return Parse(path, data)
+	return Parse(name, data)
+}
+
+// open opens a file that ends by itself: a named pipe would be waited for. What
+// a shell hands over as an open file (/dev/stdin, /dev/fd/63) may be a pipe.
+func open(path string) (*os.File, error) {
+	info, err := os.Stat(path)
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		return nil, fmt.Errorf("%w; write one with 'op-readiness config init'", err)
+	case err != nil:
+		return nil, err
+	case info.IsDir():
+		return nil, fmt.Errorf("%s is a folder: name the file, such as %s", path, filepath.Join(path, DefaultPath))
+	case !info.Mode().IsRegular() && path != "/dev/stdin" && !strings.HasPrefix(path, "/dev/fd/"):
+		return nil, fmt.Errorf("%s is no plain file: name one, or - for standard input", path)
+	}
+	return os.Open(path)
 }
 
 // Parse reads the text of a file; name is what problems call it. Every error is
@@ -69,7 +94,7 @@ func Parse(name string, data []byte) (*Config, error) {
 		r.problems = append(r.problems, slices.DeleteFunc(c.validate(), func(p Problem) bool { return r.wrong(p.Field) })...)
 	}
 	if len(r.problems) > 0 {
-		return nil, r.problems.sorted()
+		return nil, r.problems.sorted().told(name, r.dropped)
 	}
 	return c, nil
 }
@@ -77,14 +102,21 @@ func Parse(name string, data []byte) (*Config, error) {
 // reader holds a file's YAML nodes, which know their lines, against the schema.
 type reader struct {
 	file     string
+	text     []byte
 	problems Problems
 	// lines are those of all fields that the file has, by path.
 	lines   map[string]int
 	visited int
 	tooMuch bool
+	// dropped is how many problems were not kept.
+	dropped int
 }
 
 func (r *reader) add(line int, field, format string, args ...any) {
+	if len(r.problems) == maxProblems {
+		r.dropped++
+		return
+	}
 	r.problems = append(r.problems, Problem{File: r.file, Line: line, Field: field, Message: fmt.Sprintf(format, args...)})
 }
 
@@ -122,6 +154,7 @@ func (r *reader) document(data []byte) *yaml.Node {
 		r.add(1+bytes.Count(data[:invalidAt(data)], []byte("\n")), "", "not UTF-8: save the file in that encoding")
 		return nil
 	}
+	r.text = data
 	decoder := yaml.NewDecoder(bytes.NewReader(data))
 	var doc, second yaml.Node
 	switch err := decoder.Decode(&doc); {
@@ -161,7 +194,27 @@ var yamlLine = regexp.MustCompile(`^(?:yaml: )?(?:line (\d+): )?`)
 func (r *reader) yamlProblem(err error) {
 	m := yamlLine.FindStringSubmatch(err.Error())
 	line, _ := strconv.Atoi(m[1])
+	if at := tabNear(r.text, line); at > 0 {
+		r.add(at, "", "indented with a tab, which YAML does not take: use spaces")
+		return
+	}
 	r.add(line, "", "not YAML: %s", err.Error()[len(m[0]):])
+}
+
+// tabNear is the line, at or next to the given one, that is indented with a tab;
+// 0 for none. The YAML library counts to where it noticed.
+func tabNear(text []byte, line int) int {
+	lines := bytes.Split(text, []byte("\n"))
+	for _, at := range []int{line, line + 1, line - 1} {
+		if at < 1 || at > len(lines) {
+			continue
+		}
+		content := bytes.TrimLeft(lines[at-1], " \t")
+		if bytes.IndexByte(lines[at-1][:len(lines[at-1])-len(content)], '\t') >= 0 && len(content) > 0 {
+			return at
+		}
+	}
+	return 0
 }
 
 // check notes everything in n that s refuses. It knows the keywords of JSON
@@ -277,6 +330,8 @@ func kindName(kind string) string {
 
 func (r *reader) checkMapping(n *yaml.Node, s *jsonschema.Schema, field string) {
 	seen := map[string]int{}
+	var kept []*yaml.Node // what may be decoded
+	defer func() { n.Content = kept }()
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		key, value := n.Content[i], n.Content[i+1]
 		if key.Kind != yaml.ScalarNode || key.Tag == "!!merge" {
@@ -292,14 +347,24 @@ func (r *reader) checkMapping(n *yaml.Node, s *jsonschema.Schema, field string) 
 			continue
 		}
 		seen[key.Value] = key.Line
+		if len(kept) == 2*maxEntries {
+			r.add(key.Line, field, "more than %d entries: this is no configuration", maxEntries)
+			r.tooMuch = true
+			return
+		}
 		r.lines[path] = key.Line
+		kept = append(kept, key, value)
 		switch property, known := properties(s, key.Value); {
 		case known:
 			r.check(value, property, path)
 		case s.AdditionalProperties != nil && s.AdditionalProperties.Type != "":
 			r.check(value, s.AdditionalProperties, path)
+		case len(r.problems) == maxProblems:
+			r.dropped++
+			kept = kept[:len(kept)-2]
 		default:
 			r.add(key.Line, clip(path), "is no field: %s", oneOf(key.Value, names(s)))
+			kept = kept[:len(kept)-2]
 		}
 	}
 	for _, name := range s.Required {

@@ -52,6 +52,11 @@ func (v *validator) testGrid() {
 	if problem := NameProblem(v.Name); problem != "" {
 		v.add("name", "%q %s", v.Name, problem)
 	}
+	for i, name := range t.DeclaredElsewhere {
+		if strings.HasPrefix(name, group+"-") {
+			v.add(fmt.Sprintf("testgrid.declaredElsewhere[%d]", i), "%q begins with the dashboard group's name, and kubernetes/test-infra wants such a dashboard in that group, which is declared here: take it away here, or rename it there", name)
+		}
+	}
 	own := append([]string{group}, v.ownDashboards()...)
 	seen := map[string]string{}
 	for i, name := range own {
