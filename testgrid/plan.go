@@ -302,8 +302,8 @@ func ValidateLinks(links map[string]string) error {
 			problems = append(problems, fmt.Errorf("link %q: its name has lower-case letters, digits and '-' only", cut(name)))
 		case err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" && u.Scheme != "gs":
 			problems = append(problems, fmt.Errorf("link %s: %q is no https://, http:// or gs:// URL", name, redact.String(links[name])))
-		case u.User != nil:
-			problems = append(problems, fmt.Errorf("link %s: it has a user's name or password, which everybody would see; leave it out", name))
+		case u.User != nil || redact.String(links[name]) != links[name]:
+			problems = append(problems, fmt.Errorf("link %s: it has a password or key in it, which everybody would see; leave that out", name))
 		}
 	}
 	return errors.Join(problems...)
@@ -398,18 +398,49 @@ func (p *Plan) file(f *folder, name string, entry fs.DirEntry, compress bool) st
 		return fmt.Sprintf("it is over %d MiB", maxFile>>20)
 	case !utf8.ValidString(name) || strings.ContainsFunc(name, unicode.IsControl) || strings.Contains(name, `\`):
 		return "its name has characters that an object's should not have"
+	case inLogs && contentType(name) == otherType:
+		return "it is no text, in which secrets could be looked for"
 	case len(key) > maxKey:
 		return fmt.Sprintf("its name would be over %d bytes", maxKey)
 	}
+	mask, err := f.maskOf(name)
+	if err != nil {
+		return fmt.Sprintf("it cannot be read: %v", err)
+	}
 	object := Object{
 		Key: key, Step: StepArtifact, Size: info.Size(), ContentType: contentType(name), Source: path.Join(f.dir, name),
-		source: func() (io.ReadCloser, error) { return openIn(f.dir, name) },
+		source: func() (io.ReadCloser, error) {
+			file, err := openIn(f.dir, name)
+			if err != nil || mask == nil {
+				return file, err
+			}
+			return masking(file, mask), nil
+		},
 	}
 	if compress && object.Size >= minGzip && (inLogs || slices.Contains(compressed, name)) && !strings.HasSuffix(name, ".gz") {
 		object.ContentEncoding = "gzip"
 	}
 	p.add(object)
 	return ""
+}
+
+// maskOf returns what takes secrets out of a file; nil where it has none.
+func (f *folder) maskOf(name string) (func(io.Writer, io.Reader) error, error) {
+	if !isJSON(name) {
+		return maskText, nil
+	}
+	file, err := openIn(f.dir, name)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	switch found, err := maskValues(io.Discard, file); {
+	case err != nil:
+		return maskText, nil //nolint:nilerr // no JSON, or its last line was cut off
+	case found:
+		return maskJSON, nil
+	}
+	return nil, nil
 }
 
 // junitOnDisk compares a JUnit file of the folder with what the results say,
@@ -446,8 +477,11 @@ func contentType(name string) string {
 	case ".xml":
 		return "application/xml"
 	}
-	return "application/octet-stream"
+	return otherType
 }
+
+// otherType is what is not known by its name.
+const otherType = "application/octet-stream"
 
 // printable is a name from a results folder, as it can be shown.
 func printable(name string) string {

@@ -22,6 +22,7 @@ import (
 	"github.com/johannesboyne/gofakes3/backend/s3mem"
 
 	"github.com/windows-op-readiness/windows-op-readiness/internal/bucket"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/result"
 	"github.com/windows-op-readiness/windows-op-readiness/testgrid"
 )
 
@@ -177,6 +178,51 @@ func TestOnlyWhatIsOfAResultsFolderIsPublished(t *testing.T) {
 	}
 	got := listing(planned(t, b, periodic, dir))
 	compareWith(t, "plan-hostile.txt", strings.ReplaceAll(strings.ReplaceAll(got, strings.Repeat("long/", 200), "long/(200 times)"), dir, "DIR"))
+}
+
+// Whoever wrote a folder, and whatever into it: no secret of a known form is
+// published, and what a run wrote itself stays as it is.
+func TestNoSecretIsPublished(t *testing.T) {
+	p := emulator(t, nil)
+	const secret = "h1dden0123456789abcdefh1dden"
+	says := aCase{id: "net-a", tries: []result.TestRun{{State: result.TestFailed, Message: "curl -H 'Authorization: Bearer " + secret + "'"}}}
+	dir := aRun{id: "20261121-1", start: start, cases: []aCase{says}}.write(t)
+	for name, text := range map[string]string{
+		"logs/kubeconfig":   "users:\n- name: x\n  user:\n    token: " + secret + "\n    client-key-data: " + secret + "\n",
+		"logs/batch-02.log": "fine\nAuthorization: Bearer " + secret + "\nfine, too\n",
+		"logs/core.bin":     secret,
+		"logs/config.json":  `{"users": [{"user": {"token": "` + secret + `"}}], "n": 12345678901234567890}`,
+		"metadata.json":     `{"cni": "https://me:` + secret + `@example.com/", "runtime": "containerd"}`,
+		"preflight.json":    `{"token": "` + secret + `", "cut off": `,
+	} {
+		writeFile(t, filepath.Join(dir, name), text)
+	}
+	plan := planned(t, p.Bucket, periodic, dir)
+	publish(t, p.Bucket, plan)
+	arrived := map[string]string{}
+	for _, key := range p.keys(t) {
+		arrived[strings.TrimPrefix(key, plan.Dir)] = content(t, p.Bucket, key)
+		if strings.Contains(content(t, p.Bucket, key), "h1dden") {
+			t.Errorf("%s holds the secret:\n%s", key, content(t, p.Bucket, key))
+		}
+	}
+	for name, want := range map[string]string{
+		"artifacts/shard-1/logs/batch-02.log": "fine\nAuthorization: Bearer [REDACTED]\nfine, too\n",
+		"artifacts/shard-1/logs/config.json":  `{"n":12345678901234567890,"users":[{"user":{"token":"[REDACTED]"}}]}` + "\n",
+	} {
+		if arrived[name] != want {
+			t.Errorf("%s is %q, want %q", name, arrived[name], want)
+		}
+	}
+	for _, name := range []string{"plan.json", "run.json", "logs/batch-01.log"} {
+		want, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := arrived["artifacts/shard-1/"+name]; got != string(want) {
+			t.Errorf("%s is\n%s\nwant\n%s", name, got, want)
+		}
+	}
 }
 
 // A file that is put in the place of a published one, after the plan was made,
@@ -829,7 +875,7 @@ func TestFindingAnAttempt(t *testing.T) {
 
 func TestLinks(t *testing.T) {
 	b := emulator(t, nil).Bucket
-	for name, link := range map[string]string{"../x": "https://x", "x": "javascript:alert(1)", "y": "/etc/passwd", "z": "https://", "w": "https://user:secret@example.com/"} {
+	for name, link := range map[string]string{"../x": "https://x", "x": "javascript:alert(1)", "y": "/etc/passwd", "z": "https://", "w": "https://user:secret@example.com/", "v": "https://example.com/x?sig=abcdef"} {
 		r, err := testgrid.ReadResults([]string{aRun{id: "1", start: start, cases: []aCase{passes("net-a")}}.write(t)}, t.TempDir())
 		if err != nil {
 			t.Fatal(err)

@@ -15,6 +15,7 @@ import (
 	"github.com/GoogleCloudPlatform/testgrid/metadata"
 
 	"github.com/windows-op-readiness/windows-op-readiness/internal/junit"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/redact"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/report"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/result"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/verdict"
@@ -63,8 +64,35 @@ func ReadResults(dirs []string, temp string) (*Results, error) {
 			return strings.Compare(folderKey(a), folderKey(b))
 		})
 	}
+	mask(r.Run)
 	r.Judgement = verdict.Judge(r.Run)
 	return r, nil
+}
+
+// mask takes secrets out of what a run says in words: whoever wrote the folder
+// may not have done so.
+func mask(r *result.Run) {
+	tests := func(tests []result.TestRun) {
+		for i := range tests {
+			tests[i].Message = redact.String(tests[i].Message)
+			tests[i].Unobserved = redact.String(tests[i].Unobserved)
+		}
+	}
+	for _, attempts := range r.Attempts {
+		tests(attempts)
+	}
+	for id, test := range r.Unfinished {
+		one := []result.TestRun{test}
+		tests(one)
+		r.Unfinished[id] = one[0]
+	}
+	for id, d := range r.Decisions {
+		d.Reason = redact.String(d.Reason)
+		r.Decisions[id] = d
+	}
+	for i := range r.Suites {
+		r.Suites[i].Message = redact.String(r.Suites[i].Message)
+	}
 }
 
 // inside checks that no symbolic link leads from the named folders to one that
@@ -210,7 +238,7 @@ func (r *Results) Finished(further map[string]string, now time.Time) *metadata.F
 	}
 	for k, v := range all {
 		if k != "" && v != "" {
-			f.Metadata[k] = result.Cut(v, maxMetadataValue)
+			f.Metadata[k] = result.Cut(redact.String(v), maxMetadataValue)
 		}
 	}
 	return f

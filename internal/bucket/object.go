@@ -259,7 +259,7 @@ func (b *Bucket) Put(ctx context.Context, o *Object) error {
 	doubtful := false
 	err := b.do(ctx, "uploading "+b.URL(o.Key), o.Sum.Size, func(ctx context.Context) error {
 		err := b.put(ctx, o)
-		doubtful = doubtful || err != nil && worthRepeating(err)
+		doubtful = doubtful || err != nil && b.answers() && worthRepeating(err)
 		return err
 	})
 	if err == nil {
@@ -400,7 +400,7 @@ func (b *Bucket) Delete(ctx context.Context, key string) error {
 	doubtful := false
 	err := b.do(ctx, "removing "+b.URL(key), 0, func(ctx context.Context) error {
 		err := b.blob.Delete(ctx, b.key(key))
-		doubtful = doubtful || err != nil && worthRepeating(err)
+		doubtful = doubtful || err != nil && b.answers() && worthRepeating(err)
 		return err
 	})
 	if err == nil {

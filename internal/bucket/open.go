@@ -109,7 +109,7 @@ func ParseURL(raw string) (Location, error) {
 		name, prefix, _ := strings.Cut(rest, "/")
 		switch {
 		case !bucketName.MatchString(name):
-			return bad("its bucket's name cannot be one")
+			return bad("a bucket's name has letters, digits, '-', '_' and '.', at least two, and begins with a letter or digit")
 		case strings.ContainsAny(prefix, "?#\\\r\n"):
 			return bad("its path has a character that cannot be in one")
 		}
@@ -171,7 +171,9 @@ func openFolder(dir string, existing bool) (*blob.Bucket, error) {
 		if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
 			return nil, fmt.Errorf("%w: there is no folder %s", ErrNoBucket, dir)
 		}
-	} else if err := os.Mkdir(dir, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
+	} else if err := os.Mkdir(dir, 0o755); errors.Is(err, fs.ErrPermission) {
+		return nil, fmt.Errorf("%w; make the folder, or let this user write into %s", err, filepath.Dir(dir))
+	} else if err != nil && !errors.Is(err, fs.ErrExist) {
 		return nil, fmt.Errorf("%w; make its parent folder first", err)
 	}
 	return fileblob.OpenBucket(dir, &fileblob.Options{NoTempDir: true, DirFileMode: 0o755})

@@ -65,7 +65,7 @@ func (b *Bucket) do(ctx context.Context, what string, size int64, f func(context
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		if attempt == b.retry.Attempts || b.Scheme == File || b.Scheme == memory || !worthRepeating(err) {
+		if attempt == b.retry.Attempts || !b.answers() || !worthRepeating(err) {
 			return err
 		}
 		wait := b.retry.wait(attempt, retryAfter(err, time.Now()))
@@ -81,6 +81,9 @@ func (b *Bucket) do(ctx context.Context, what string, size int64, f func(context
 		}
 	}
 }
+
+// answers reports whether the bucket is a server, whose answers can be lost.
+func (b *Bucket) answers() bool { return b.Scheme != File && b.Scheme != memory }
 
 func (b *Bucket) try(ctx context.Context, size int64, f func(context.Context) error) error {
 	limit := b.retry.Timeout + time.Duration(float64(size)/slowest*float64(time.Second))

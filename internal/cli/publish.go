@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/url"
 	"os"
 	"slices"
 	"strings"
@@ -217,14 +218,17 @@ func (o *publishOptions) complete(s *Surroundings, f *pflag.FlagSet) error {
 	if f := report.Format(o.Output); f != report.FormatTable && f != report.FormatJSON {
 		problems = append(problems, fmt.Errorf("--output %q: it is table or json", o.Output))
 	}
-	if err := errors.Join(problems...); err != nil {
-		return usageErrorf("%w", err)
-	}
 	if at.Scheme == bucket.GCS && o.Endpoint == "" {
 		o.Endpoint = s.Getenv("STORAGE_EMULATOR_HOST")
 	}
 	if o.Endpoint != "" && !strings.Contains(o.Endpoint, "://") {
 		o.Endpoint = "http://" + o.Endpoint
+	}
+	if u, err := url.Parse(o.Endpoint); o.Endpoint != "" && (err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https") {
+		problems = append(problems, fmt.Errorf("--endpoint %q: it is no URL of a server; say http://HOST:PORT or https://HOST", o.Endpoint))
+	}
+	if err := errors.Join(problems...); err != nil {
+		return usageErrorf("%w", err)
 	}
 	job, err := prow.FromEnvironment(s.Getenv)
 	if err != nil {
@@ -549,7 +553,11 @@ func (o *publishOptions) mend(err error) string {
 		case publishFinish:
 			return "--replace puts these results in the place of what is there"
 		case publishAll:
-			return "--attempt N, without --build-id, publishes the run as a build of now; --replace puts it in the place of what is there"
+			without := ""
+			if o.Build != "" {
+				without = ", without --build-id,"
+			}
+			return "--attempt N" + without + " publishes the run as a build of now; --replace puts it in the place of what is there"
 		}
 	}
 	return ""

@@ -139,6 +139,7 @@ func TestPublishRefusesWrongFlags(t *testing.T) {
 		"--output \"csv\"":        {"--job", "x", "--bucket", "gs://readiness", "-o", "csv"},
 		"link \"x y\"":            {"--job", "x", "--bucket", "gs://readiness", "--link", "x y=https://x", "--dry-run"},
 		"holds no results folder": {"--job", "x", "--bucket", "gs://readiness", "--dry-run", t.TempDir()},
+		"--endpoint":              {"--job", "x", "--bucket", "gs://readiness", "--endpoint", "ht tp://x"},
 		"none.yaml":               {"--job", "x", "--config", "none.yaml"},
 	} {
 		s.want(text, publishing(nil, nil, append([]string{s.dir}, args...)...), verdict.ExitUsage, text)

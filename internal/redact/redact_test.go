@@ -142,6 +142,15 @@ func diff(t *testing.T, got string) {
 	}
 }
 
+// Letters in other cases, and those that only fold to them, hide nothing.
+func TestSecretsInOddCases(t *testing.T) {
+	for _, text := range []string{"PASSWORD: h1dden", "paſſword: h1dden", "Client-Toℹn passWD=h1dden"} {
+		if got := redact.String(text); strings.Contains(got, "h1dden") {
+			t.Errorf("%q became %q", text, got)
+		}
+	}
+}
+
 func TestTheMentionOfAKeySilencesNothing(t *testing.T) {
 	rest := "STEP: the next step\nINFO: and another\n"
 	got := written(t, "expected something like "+begin+" and got nothing\n"+rest, 5)
