@@ -342,7 +342,8 @@ func (c *combination) distribute() {
 	slices.SortStableFunc(c.plan.Cases, func(a, b PlannedCase) int { return cmp.Compare(rank(a), rank(b)) })
 }
 
-// selection is what the runs select together. It is of whole categories only
+// selection is what the runs select together: the whole standard, where they
+// have all categories, its rules included. It is of whole categories only
 // where each case beyond them belongs to one that some run selected as a whole.
 func (c *combination) selection() Selection {
 	var out Selection
@@ -362,6 +363,12 @@ func (c *combination) selection() Selection {
 	rank := func(c specs.Category) int { return slices.Index(specs.Categories(), c) }
 	slices.SortFunc(out.Categories, func(a, b specs.Category) int { return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(a, b)) })
 	out.Categories = slices.Compact(out.Categories)
+	if !slices.ContainsFunc(specs.Categories(), func(category specs.Category) bool {
+		asked := c.plan.Standard[category] > 0 || category == specs.ClusterRules
+		return asked && !slices.Contains(out.Categories, category)
+	}) {
+		return Selection{Additional: out.Additional}
+	}
 	for _, m := range partial {
 		for i := range m.run.Plan.Cases {
 			if !slices.Contains(out.Categories, m.run.Plan.Cases[i].Category) {
