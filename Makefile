@@ -44,7 +44,7 @@ test-node: node ## Run the tests on a real Linux node; needs root, and on Debian
 	$(GO) test -count=1 -v ./internal/provider/kwok/realnode ./test/node
 
 .PHONY: verify
-verify: verify-format verify-modules verify-vet verify-lint verify-generated verify-specs ## Check format, modules, lint and generated files
+verify: verify-format verify-modules verify-vet verify-lint verify-generated verify-workflows verify-specs ## Check format, modules, lint and generated files
 
 .PHONY: verify-format
 verify-format:
@@ -71,6 +71,10 @@ verify-lint:
 verify-generated:
 	scripts/verify-generated.sh
 
+.PHONY: verify-workflows
+verify-workflows: build
+	scripts/verify-workflows.sh
+
 .PHONY: verify-specs
 verify-specs: build
 	$(BIN) specs lint
@@ -80,6 +84,7 @@ generate: ## Make generated files again: build pins, the CLI reference, what op-
 	$(GO) generate ./...
 	$(GO) run ./cmd/op-readiness generate testgrid
 	$(GO) run ./cmd/op-readiness generate prow
+	$(GO) run ./cmd/op-readiness generate workflows
 
 .PHONY: bench
 bench: binaries ## Measure what the project promises to be good at; prints ratios, fails below target

@@ -24,6 +24,7 @@ if ! diff -u docs/configuration-fields.md "$fresh/configuration-fields.md"; then
 fi
 go run ./cmd/op-readiness generate testgrid --verify
 go run ./cmd/op-readiness generate prow --verify
+go run ./cmd/op-readiness generate workflows --verify
 
 # The lists of tests are compared with those binaries that are in the cache.
 for binary in $(go run ./cmd/op-readiness e2e list -o json | sed -n 's/^ *"path": "\(.*e2e\.test\)",\{0,1\}$/\1/p'); do

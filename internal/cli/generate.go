@@ -23,11 +23,12 @@ func newGenerateCommand(s *Surroundings) *cobra.Command {
 		Use:   "generate",
 		Short: "Make Prow jobs, TestGrid dashboards and workflows from op-readiness.yaml",
 		Example: `  op-readiness generate prow
+  op-readiness generate workflows --diff
   op-readiness generate testgrid --verify`,
 		Args: usageArgs(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newGenerateProwCommand(s), newGenerateTestGridCommand(s))
+	cmd.AddCommand(newGenerateProwCommand(s), newGenerateTestGridCommand(s), newGenerateWorkflowsCommand(s))
 	return cmd
 }
 
@@ -106,6 +107,45 @@ func (o *generateOptions) emit(s *Surroundings, command string, files []generate
 		return exitWith(verdict.ExitUsage)
 	case len(changes) == 0:
 		fmt.Fprintf(s.Stderr, "%s up to date\n", areFiles(files, there))
+	}
+	return nil
+}
+
+var errNoFolder = errors.New("--dir -: standard output is no folder to compare with; name one, or leave --verify and --diff away")
+
+// emitInto is emit for files of one folder: dir, or, without it, that of the
+// given name beside the configuration. "-" is standard output, where they are
+// the documents of one stream. what is the subcommand's name.
+func (o *generateOptions) emitInto(s *Surroundings, what, dir, folder string, files []generated) error {
+	command := "op-readiness generate " + what
+	if o.Config != config.DefaultPath {
+		command += " --config " + o.Config
+	}
+	switch dir {
+	case "-":
+		return show(s, files)
+	case "":
+		dir = filepath.Join(filepath.Dir(o.Config), folder)
+	default:
+		command += " --dir " + dir
+	}
+	for i := range files {
+		files[i].path = filepath.Join(dir, files[i].path)
+	}
+	return o.emit(s, command, files)
+}
+
+// show prints the files that there are.
+func show(s *Surroundings, files []generated) error {
+	separator := ""
+	for _, f := range files {
+		if f.data == nil {
+			continue
+		}
+		if _, err := fmt.Fprintf(s.Stdout, "%s%s", separator, f.data); err != nil {
+			return err
+		}
+		separator = "---\n"
 	}
 	return nil
 }

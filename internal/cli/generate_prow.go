@@ -3,8 +3,6 @@ package cli
 import (
 	"errors"
 	"fmt"
-	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -59,7 +57,7 @@ prow.budgetMachineHoursPerWeek nothing is written. --cost shows each job's.`,
 func (o *generateProwOptions) Validate() error {
 	switch {
 	case o.Dir == "-" && (o.Verify || o.Diff):
-		return errors.New("--dir -: standard output is no folder to compare with; name one, or leave --verify and --diff away")
+		return errNoFolder
 	case o.Cost && (o.Verify || o.Diff || o.Dir != ""):
 		return errors.New("--cost writes nothing: leave --verify, --diff and --dir away")
 	}
@@ -93,43 +91,11 @@ func (o *generateProwOptions) run(s *Surroundings) error {
 	if o.Cost {
 		return nil
 	}
-	dir := o.Dir
-	switch dir {
-	case "-":
-		for i, f := range withData(files) {
-			if i > 0 {
-				fmt.Fprintln(s.Stdout, "---")
-			}
-			if _, err := s.Stdout.Write(f.Data); err != nil {
-				return err
-			}
-		}
-		return nil
-	case "":
-		dir = filepath.Join(filepath.Dir(o.Config), jobs.Folder)
-	}
 	var all []generated
 	for _, f := range files {
-		all = append(all, generated{filepath.Join(dir, f.Name), f.Data})
+		all = append(all, generated{f.Name, f.Data})
 	}
-	command := []string{"op-readiness generate prow"}
-	if o.Config != config.DefaultPath {
-		command = append(command, "--config", o.Config)
-	}
-	if o.Dir != "" {
-		command = append(command, "--dir", o.Dir)
-	}
-	return o.emit(s, strings.Join(command, " "), all)
-}
-
-func withData(files []jobs.File) []jobs.File {
-	var some []jobs.File
-	for _, f := range files {
-		if f.Data != nil {
-			some = append(some, f)
-		}
-	}
-	return some
+	return o.emitInto(s, "prow", o.Dir, jobs.Folder, all)
 }
 
 // configError is the usage error of a configuration in which only a generator

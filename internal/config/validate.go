@@ -208,6 +208,7 @@ func (v *validator) selectors(field string, all []Selector) {
 
 func (v *validator) gitHub() {
 	g := v.GitHub
+	v.expressions()
 	v.secretName("github.kubeconfigSecret", g.KubeconfigSecret)
 	for i, o := range g.Overrides {
 		field := fmt.Sprintf("github.overrides[%d]", i)
