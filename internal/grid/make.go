@@ -89,11 +89,17 @@ func Make(ctx context.Context, client gcs.Client, cfg *configpb.Configuration, o
 			reader = Ahead(reading, client, buildsOf(ctx, client, group))
 		}
 		update := updater.GCS(reader, groupTimeout, buildTimeout, concurrency, true, updater.SortStarted)
+		var unwritten error
 		for more, cycle := true, 0; more; cycle++ {
 			if cycle == maxCycles {
 				return nil, fmt.Errorf("test group %s: TestGrid's updater has not come to the end in %d cycles", group.GetName(), maxCycles)
 			}
-			if more, err = update(ctx, quiet, kept.client(), group, *gridPath); err != nil {
+			more, err = update(ctx, quiet, kept.client(), group, *gridPath)
+			if err != nil && ctx.Err() == nil && strings.HasPrefix(err.Error(), "shrink grid: ") {
+				unwritten = err // it has read all of it
+				break
+			}
+			if err != nil {
 				return nil, fmt.Errorf("test group %s: TestGrid's updater: %w", group.GetName(), err)
 			}
 		}
@@ -101,6 +107,7 @@ func Make(ctx context.Context, client gcs.Client, cfg *configpb.Configuration, o
 		if grids[group.GetName()], err = inflate(ctx, kept.client(), *gridPath); err != nil {
 			return nil, fmt.Errorf("test group %s: %w", group.GetName(), err)
 		}
+		grids[group.GetName()].unwritten = unwritten
 	}
 	if err := summarize(ctx, &kept, *configPath); err != nil {
 		return nil, err
@@ -162,6 +169,8 @@ type inflated struct {
 	columns []updater.InflatedColumn
 	rows    []string
 	bytes   int64
+	// unwritten is why TestGrid's updater could not write the grid.
+	unwritten error
 }
 
 func inflate(ctx context.Context, client gcs.Client, path gcs.Path) (*inflated, error) {
@@ -246,6 +255,9 @@ func (t *Tab) fill(group *configpb.TestGroup, g *inflated, tab *configpb.Dashboa
 		}
 	}
 	t.Bytes = g.bytes
+	if g.unwritten != nil {
+		t.Unwritten = shown(g.unwritten.Error())
+	}
 	for _, h := range group.GetColumnHeader() {
 		t.Headers = append(t.Headers, h.GetConfigurationValue()+h.GetProperty()+h.GetLabel())
 	}

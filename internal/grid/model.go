@@ -41,6 +41,9 @@ type Tab struct {
 	Message string `json:"message"`
 	// Alert says why a tab is stale or could not be summarized.
 	Alert string `json:"alert,omitempty"`
+	// Unwritten is why TestGrid's updater cannot write the grid: what TestGrid
+	// shows stays as it was, without what came since. Else it is empty.
+	Unwritten string `json:"unwritten,omitempty"`
 	// LatestGreen is the first header, or else the build, of the newest column
 	// without a failure.
 	LatestGreen string `json:"latestGreen,omitempty"`

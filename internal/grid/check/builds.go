@@ -116,6 +116,9 @@ func (r *Report) columns(ctx context.Context, o Options, cfg *configpb.Configura
 		return nil
 	}
 	t := tabs[0]
+	if t.Unwritten != "" {
+		r.add(Finding{Severity: Error, Rule: "grid-unwritten", Object: g.Name, What: "TestGrid's updater cannot write the grid, so this group stays as it was, without any newer build: " + o.Source.Told(t.Unwritten), Mend: "mend or remove the objects that it cannot read, which are told as errors here"})
+	}
 	g.Columns, g.Rows, g.Bytes = len(t.Columns), len(t.Rows), t.Bytes
 	for _, row := range t.Rows {
 		if row.Name == "Truncated" {

@@ -26,6 +26,8 @@ const (
 	wishedJUnit = 5_000_000
 	// maxFiles is about as many as Spyglass can show.
 	maxFiles = 1000
+	// maxDepth is how deep Go's encoding/xml reads elements.
+	maxDepth = 10_000
 	// maxDuplicates is how many rows of one name TestGrid shows where it does
 	// not merge them.
 	maxDuplicates = 20
@@ -241,7 +243,12 @@ func (c *checker) explain(ctx context.Context, p gcs.Path, f *Finding) {
 	}
 	defer r.Close()
 	in := bufio.NewReader(io.LimitReader(r, maxJUnit))
-	if head, _ := in.Peek(4); len(head) >= 2 && (head[0] == 0xfe && head[1] == 0xff || head[0] == 0xff && head[1] == 0xfe || head[0] == 0 || head[1] == 0) {
+	head, _ := in.Peek(4)
+	if len(head) >= 2 && head[0] == 0x1f && head[1] == 0x8b {
+		f.Rule, f.What, f.Mend = "junit-encoding", "it is compressed, and nothing says so: TestGrid fails the row Overall, and the bytes in what it says of it can keep it from writing the group's grid at all", "upload it with Content-Encoding gzip, or uncompressed"
+		return
+	}
+	if len(head) >= 2 && (head[0] == 0xfe && head[1] == 0xff || head[0] == 0xff && head[1] == 0xfe || head[0] == 0 || head[1] == 0) {
 		f.Rule, f.Line, f.What, f.Mend = "junit-encoding", 1, "it is encoded as UTF-16, and TestGrid reads UTF-8 only: it fails the row Overall, and shows nothing of the file", "write it as UTF-8"
 		return
 	}
@@ -253,7 +260,7 @@ func (c *checker) explain(ctx context.Context, p gcs.Path, f *Finding) {
 		}
 		return input, nil
 	}
-	root := ""
+	root, depth := "", 0
 	for {
 		token, err := d.Token()
 		line, _ := d.InputPos()
@@ -281,9 +288,17 @@ func (c *checker) explain(ctx context.Context, p gcs.Path, f *Finding) {
 		case err != nil:
 			return
 		}
+		if _, ok := token.(xml.EndElement); ok {
+			depth--
+		}
 		start, ok := token.(xml.StartElement)
 		if !ok {
 			continue
+		}
+		if depth++; depth > maxDepth {
+			f.Line, f.What = line, fmt.Sprintf("its elements are over %d deep: TestGrid fails the row Overall, and shows nothing of the file", maxDepth)
+			f.Mend = "nest fewer suites"
+			return
 		}
 		if root == "" {
 			if root = start.Name.Local; root != "testsuites" && root != "testsuite" {

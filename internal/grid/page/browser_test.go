@@ -233,7 +233,7 @@ func TestKeyboardInABrowser(t *testing.T) {
 
 func TestMessagesInABrowser(t *testing.T) {
 	b := look(t, sample(1, 12, 48), 1280, 900)
-	const message = "expected the pod to be reachable Timed out after 300.001s. Expected success, but got: dial tcp 10.244.3.17:8080: i/o timeout"
+	const message = "expected the pod to be reachable\nTimed out after 300.001s. Expected success, but got: dial tcp 10.244.3.17:8080: i/o timeout"
 	b.want(cardShown, "false")
 	b.point(`tbody .fail`)
 	b.want(cardShown, "true")

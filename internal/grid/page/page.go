@@ -71,6 +71,7 @@ type tabView struct {
 	Name, Dashboard, Description string
 	Kind, Status                 string
 	Message, Alert, LatestGreen  string
+	Unwritten                    string
 	Limit                        string
 	Alerts                       []grid.Alert
 	Columns                      []columnView
@@ -171,7 +172,7 @@ func newTab(id int, t *grid.Tab, widths map[int]bool) tabView {
 	kind, status := statusOf(t.Status)
 	v := tabView{
 		ID: id, Name: clean(t.Name), Dashboard: clean(t.Dashboard), Description: clean(t.Description), Kind: kind, Status: status,
-		Message: clean(t.Message), Alert: clean(t.Alert), LatestGreen: clean(t.LatestGreen), Limit: clean(t.BaseOptions),
+		Message: clean(t.Message), Alert: clean(t.Alert), Unwritten: clean(t.Unwritten), LatestGreen: clean(t.LatestGreen), Limit: clean(t.BaseOptions),
 		ColumnCount: len(t.Columns), RowCount: len(t.Rows), Roomy: len(t.Columns) <= roomyBuilds,
 	}
 	for _, a := range t.Alerts {
@@ -315,7 +316,7 @@ func cells(r rowView) template.HTML {
 	var b strings.Builder
 	for _, c := range r.cells {
 		class, words := kindOf(c.Result)
-		if message := clean(c.Message); message != "" {
+		if message := lines(c.Message); message != "" {
 			words += ": " + message
 		}
 		b.WriteString(`<td role="gridcell" class="`)
@@ -327,6 +328,15 @@ func cells(r rowView) template.HTML {
 		b.WriteString("</td>")
 	}
 	return template.HTML(b.String())
+}
+
+// lines is clean, with the lines of the text as they are.
+func lines(s string) string {
+	var all []string
+	for line := range strings.SplitSeq(s, "\n") {
+		all = append(all, clean(line))
+	}
+	return strings.Trim(strings.Join(all, "\n"), "\n")
 }
 
 // clean takes from a text what cannot be shown, and what changes the order in

@@ -117,6 +117,26 @@ func TestEveryCellSaysItsResultInWords(t *testing.T) {
 	}
 }
 
+func TestCountsAreInWords(t *testing.T) {
+	p := sample(3, 1, 1)
+	p.Tabs()[1].Alerts = []grid.Alert{{Row: "some row", Failures: 1}}
+	html := render(t, p)
+	for _, want := range []string{">1 row, 1 build<", "<summary>1 alert</summary>", "<b>some row</b> failed once<", "failed 3 times in a row"} {
+		if !strings.Contains(html, want) {
+			t.Errorf("%q is not on the page", want)
+		}
+	}
+}
+
+// A grid that TestGrid cannot write is not one without builds.
+func TestAGridThatCannotBeWritten(t *testing.T) {
+	p := sample(1, 0, 0)
+	p.Tabs()[0].Unwritten = "marshal: string field contains <invalid> UTF-8"
+	if html := render(t, p); !strings.Contains(html, "cannot write this grid, and shows what it had before: marshal: string field contains &lt;invalid&gt; UTF-8") || strings.Contains(html, "No builds") {
+		t.Errorf("%s", html[strings.Index(html, "<main>"):])
+	}
+}
+
 func TestLinksThatAreNotHarmlessAreNone(t *testing.T) {
 	for _, address := range []string{"javascript:alert(1)", "JavaScript:alert(1)", "data:text/html,x", "vbscript:x", " javascript:alert(1)", "java\nscript:alert(1)", "https://[", ""} {
 		if got := harmless(address); got != "" && !strings.HasPrefix(string(got), "%20") {

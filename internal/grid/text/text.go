@@ -72,6 +72,11 @@ func (w *writer) tab(t *grid.Tab) {
 	if t.Alert != "" && t.Alert != t.Message {
 		w.line("%s", grid.Plain(t.Alert))
 	}
+	if t.Unwritten != "" {
+		w.line("%s TestGrid's updater cannot write this grid, and shows what it had before: %s", w.paint("broken:", text.Colors{text.FgRed, text.Bold}), grid.Plain(t.Unwritten))
+		w.line("'op-readiness testgrid check' says which object it is.")
+		return
+	}
 	for _, a := range t.Alerts {
 		times := "once"
 		if a.Failures != 1 {

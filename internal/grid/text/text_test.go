@@ -111,3 +111,14 @@ func TestHostileTextsInATerminal(t *testing.T) {
 		t.Errorf("%q", out)
 	}
 }
+
+func TestAGridThatCannotBeWritten(t *testing.T) {
+	var out strings.Builder
+	p := &grid.Preview{Dashboards: []grid.Dashboard{{Tabs: []grid.Tab{{Name: "job", Status: "UNKNOWN", Unwritten: "marshal: invalid UTF-8"}}}}}
+	if err := Write(&out, p, Options{}); err != nil {
+		t.Fatal(err)
+	}
+	if got := out.String(); !strings.Contains(got, "broken: TestGrid's updater cannot write this grid") || !strings.Contains(got, "testgrid check") || strings.Contains(got, "No builds") {
+		t.Errorf("%s", got)
+	}
+}
