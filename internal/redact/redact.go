@@ -51,19 +51,49 @@ var beginnings = []string{
 	"sig=", "x-amz-s", "x-goog-s", "private key",
 }
 
+// byPair are the beginnings by their first two letters.
+var byPair = func() map[[2]byte][]string {
+	by := map[[2]byte][]string{}
+	for _, b := range beginnings {
+		pair := [2]byte{b[0], b[1]}
+		by[pair] = append(by[pair], b)
+	}
+	return by
+}()
+
+// pairs has the same pairs, to be looked up quickly.
+var pairs = func() *[1 << 16]bool {
+	var all [1 << 16]bool
+	for pair := range byPair {
+		all[int(pair[0])<<8|int(pair[1])] = true
+	}
+	return &all
+}()
+
 // mayHold reports whether a pattern could find something in s. Most lines of a
 // log hold nothing, and trying every pattern takes many times as long.
 func mayHold(s string) bool {
+	var last byte
 	for i := range len(s) {
-		if s[i] >= utf8.RuneSelf {
+		c := s[i]
+		switch {
+		case c >= utf8.RuneSelf:
 			return true // patterns know letters that are others in lower case
+		case 'A' <= c && c <= 'Z':
+			c += 'a' - 'A'
 		}
+		if pairs[int(last)<<8|int(c)] && begins(s[i-1:], [2]byte{last, c}) {
+			return true
+		}
+		last = c
 	}
-	if strings.Contains(s, "://") && strings.Contains(s, "@") {
-		return true
-	}
-	s = strings.ToLower(s)
-	return slices.ContainsFunc(beginnings, func(b string) bool { return strings.Contains(s, b) })
+	return strings.IndexByte(s, '@') >= 0 && strings.Contains(s, "://")
+}
+
+// begins reports whether s, whose first two letters are pair, has one of the
+// beginnings.
+func begins(s string, pair [2]byte) bool {
+	return slices.ContainsFunc(byPair[pair], func(b string) bool { return len(s) >= len(b) && strings.EqualFold(s[:len(b)], b) })
 }
 
 // String returns s without what looks like a secret.
