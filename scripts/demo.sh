@@ -11,7 +11,7 @@ readonly expected=3 enough=12
 results=results/demo-$(date -u +%Y%m%d-%H%M%S)
 
 code=0
-bin/op-readiness run --cluster kwok --additional --procs 4 --report-dir "$results" || code=$?
+bin/op-readiness run --cluster kwok --additional --procs 4 --retries 1 --report-dir "$results" || code=$?
 
 passed=$(grep -c '"type":"test-finished".*"state":"passed"' "$results/results.jsonl" || true)
 echo
