@@ -257,6 +257,7 @@ func (t *Tab) fill(group *configpb.TestGroup, g *inflated, tab *configpb.Dashboa
 	t.Bytes = g.bytes
 	if g.unwritten != nil {
 		t.Unwritten = shown(g.unwritten.Error())
+		t.Message, t.Alert = "", "" // that there is no grid
 	}
 	for _, h := range group.GetColumnHeader() {
 		t.Headers = append(t.Headers, h.GetConfigurationValue()+h.GetProperty()+h.GetLabel())

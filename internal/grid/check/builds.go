@@ -149,6 +149,8 @@ type checker struct {
 	// value of a column header.
 	ended   int
 	missing map[string][]string
+	// copied are builds whose files are of long after their start.
+	copied []string
 }
 
 // build is one build of a job, as it lies in the bucket.
@@ -209,6 +211,7 @@ func (c *checker) job(ctx context.Context, prefix string) (n int, listed bool, e
 	}
 	c.order()
 	c.headers(addressOf(*place))
+	c.copies(addressOf(*place))
 	return len(found), true, nil
 }
 

@@ -202,6 +202,9 @@ func TestManyFindingsOfAKindAreCounted(t *testing.T) {
 		b.put(fmt.Sprintf("%sstray-%d", job, i), "", time.Hour)
 	}
 	r := b.check(t)
+	if sum := r.Sum(); sum != fmt.Sprintf("TestGrid takes all of it as it is meant; %d notes.", maxOfRule+7) {
+		t.Errorf("the sum: %s", sum)
+	}
 	if n := len(r.Findings); n != maxOfRule || !strings.Contains(r.Findings[n-1].What, "and 7 more of this kind") {
 		t.Errorf("%d findings, the last: %+v", n, r.Findings[n-1])
 	}

@@ -73,6 +73,8 @@ type Report struct {
 
 	of   map[string]int // findings by rule
 	said map[Finding]bool
+	// untold is how many findings were left out.
+	untold map[Severity]int
 	// empty are the jobs without builds.
 	empty []string
 }
@@ -83,15 +85,17 @@ const maxOfRule = 50
 // add notes a finding, once: several test groups may read the same builds.
 func (r *Report) add(f Finding) {
 	if r.of == nil {
-		r.of, r.said = map[string]int{}, map[Finding]bool{}
+		r.of, r.said, r.untold = map[string]int{}, map[Finding]bool{}, map[Severity]int{}
 	}
 	if r.said[f] {
 		return
 	}
 	r.said[f] = true
-	if r.of[f.Rule]++; r.of[f.Rule] <= maxOfRule {
-		r.Findings = append(r.Findings, f)
+	if r.of[f.Rule]++; r.of[f.Rule] > maxOfRule {
+		r.untold[f.Severity]++
+		return
 	}
+	r.Findings = append(r.Findings, f)
 }
 
 // finish puts the findings in order, the worst first, and says how many were
@@ -112,9 +116,10 @@ func (r *Report) finish() {
 	}
 }
 
-// Count returns how many findings have a severity.
+// Count returns how many findings have a severity, with those that were left
+// out.
 func (r *Report) Count(s Severity) int {
-	n := 0
+	n := r.untold[s]
 	for i := range r.Findings {
 		if r.Findings[i].Severity == s {
 			n++

@@ -166,3 +166,20 @@ func TestFilesThatWereCopied(t *testing.T) {
 		t.Errorf("findings %+v", r.Findings)
 	}
 }
+
+// A copy of old builds is one finding, not one a build.
+func TestOldBuildsThatWereCopied(t *testing.T) {
+	dir := t.TempDir()
+	for i := range 3 {
+		build := fmt.Sprintf("logs/one/190000000000000000%d/", i)
+		writeFiles(t, dir, buildFiles(build, allHeaders))
+		for name := range buildFiles(build, "") {
+			if err := os.Chtimes(filepath.Join(dir, name), time.Time{}, epoch.Add(100*time.Hour)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if r := checkFolder(t, dir); len(r.Findings) != 1 || r.Findings[0].Rule != "finished-late" || !strings.Contains(r.Findings[0].What, "the files of 3 builds, such as 1900000000000000002,") {
+		t.Errorf("findings %+v", r.Findings)
+	}
+}

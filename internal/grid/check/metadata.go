@@ -171,6 +171,15 @@ func (c *checker) podInfo(ctx context.Context, b *build) {
 	}
 }
 
+// copies tells which builds in files were written so late that TestGrid would not
+// have read them, if they had been uploaded then.
+func (c *checker) copies(place string) {
+	if len(c.copied) == 0 {
+		return
+	}
+	c.add(Finding{Severity: Warning, Rule: "finished-late", Object: place, What: fmt.Sprintf("the files of %s, such as %s, were written over 72 hours after the start: uploaded then, TestGrid would not read them any more; times of files need not be those of their upload", plural(len(c.copied), "build"), c.copied[0]), Mend: "nothing, if these are copies; else publish sooner, or as an attempt of its own ('publish --attempt')"})
+}
+
 // slack is within what uploads are as good as at once.
 const slack = time.Second
 
@@ -187,8 +196,13 @@ func (c *checker) late(b *build) {
 		severity, doubt = Warning, "; times of files need not be those of their upload"
 	}
 	start := time.Unix(b.started.Timestamp, 0)
-	if after := finished.Updated.Sub(start); after > runningFor {
-		c.add(Finding{Severity: severity, Rule: "finished-late", Object: b.at() + "finished.json", What: fmt.Sprintf("it was uploaded %s after the start: TestGrid reads running builds again for 72 hours only%s", after.Round(time.Minute), doubt), Mend: "publish sooner, or as an attempt of its own ('publish --attempt')"})
+	after := finished.Updated.Sub(start)
+	switch {
+	case after > runningFor && !c.Source.Kept:
+		c.copied = append(c.copied, b.id)
+		return // nor does the order of a copy's files say anything
+	case after > runningFor:
+		c.add(Finding{Severity: severity, Rule: "finished-late", Object: b.at() + "finished.json", What: fmt.Sprintf("it was uploaded %s after the start: TestGrid reads running builds again for 72 hours only", after.Round(time.Minute)), Mend: "publish sooner, or as an attempt of its own ('publish --attempt')"})
 	}
 	for _, name := range b.names {
 		o := b.objects[name]
