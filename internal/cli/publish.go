@@ -396,8 +396,8 @@ func (o *publishOptions) build(ctx context.Context, s *Surroundings, p *testgrid
 	switch {
 	case o.verb == publishFinish:
 		return o.startedBuild(ctx, p, r, now)
-	case o.Attempt != 0 && o.Attempt <= attempt:
-		return "", usageErrorf("--attempt %d: the run itself is attempt %d; say %d or more", o.Attempt, attempt, attempt+1)
+	case o.Attempt != 0 && o.Attempt < attempt:
+		return "", usageErrorf("--attempt %d: the run itself is attempt %d; say %d or more", o.Attempt, attempt, attempt)
 	case o.Build != "":
 		return o.Build, nil
 	case o.Attempt != 0:

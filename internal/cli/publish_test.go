@@ -266,11 +266,28 @@ func TestPublishWhatWasMerged(t *testing.T) {
 		}
 	}
 	s.want("its shards", publishing(emulator, nil, with(first, second)...), verdict.ExitUsage, id, "of this very run")
-	s.want("attempt 2", publishing(emulator, nil, with(merged, "--attempt", "2")...), verdict.ExitUsage, "the run itself is attempt 2; say 3 or more")
+	s.want("attempt 2", publishing(emulator, nil, with(merged, "--attempt", "2")...), verdict.ExitUsage, "attempt 2 of this run is published already", id, "--attempt 3")
 	s.want("attempt 3", publishing(emulator, nil, with(merged, "--attempt", "3")...), verdict.ExitReady)
 	if ids := gcs.builds(t, "x"); len(ids) != 2 || ids[0] != id {
 		t.Errorf("builds %q", ids)
 	}
+}
+
+// A workflow that runs for the second time says so to 'run' and to 'publish',
+// and by then the job may have newer builds.
+func TestPublishTheSecondAttemptAtAWorkflow(t *testing.T) {
+	s := newScene(t, e2etest.Script{})
+	runShards(s, "1", "2", "1")
+	gcs := newStore(t)
+	emulator := []string{"STORAGE_EMULATOR_HOST=" + gcs.URL}
+	flags := []string{"--bucket", "gs://readiness", "--job", "x"}
+	s.want("another run", publishing(emulator, nil, append([]string{"start"}, flags...)...), verdict.ExitReady)
+	args := append([]string{s.dir, "--attempt", "2"}, flags...)
+	s.want("attempt 2", publishing(emulator, nil, args...), verdict.ExitReady, "; ready")
+	s.want("once more", publishing(emulator, nil, args...), verdict.ExitUsage, "attempt 2 of this run is published already")
+	runShards(s, "1", "3", "1")
+	args[0] = s.dir
+	s.want("an older attempt", publishing(emulator, nil, args...), verdict.ExitUsage, "the run itself is attempt 3; say 3 or more")
 }
 
 // What finish would do, a dry run of it shows.
