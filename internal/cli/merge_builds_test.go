@@ -185,7 +185,8 @@ func TestTheNewestBuildOfACategoryCounts(t *testing.T) {
 	b.play(nil)
 	healed := b.job("Core.Network", "c1")
 	got := b.merge("--across-runs", healed, storage, broken)
-	b.want("healed", got, verdict.ExitReady, "flaky  core-network-b", "passed in attempt", "had failed there: core-network-b", "Core.Network: run ", "for 2 cases")
+	b.want("healed", got, verdict.ExitReady, "flaky  core-network-b", "passed in attempt", "had failed there: core-network-b", "Core.Network: build ", "for 2 cases")
+	b.want("healed, as a comment", b.main("comment", b.dir, "--dry-run"), verdict.ExitReady, "replaces the older build", "had failed there", "No run covers Cluster.Rules")
 
 	// A failure is not forgotten because the next build was killed.
 	b.play(nil)
@@ -203,6 +204,17 @@ func TestTheNewestBuildOfACategoryCounts(t *testing.T) {
 	// Nor is a pass of an older build taken for one of the newest.
 	got = b.merge("--across-runs", killed, storage, healed)
 	b.want("an older pass", got, verdict.ExitInconclusive, "core-network-a is error")
+}
+
+// A test that two categories share has an answer in each run.
+func TestWhatRunsShareIsJudgedApart(t *testing.T) {
+	b := newBuilds(t, e2etest.Script{})
+	network := b.job("Core.Network", "c1")
+	b.play(map[string][]string{"[sig-x] a": {e2etest.Fail}})
+	storage := b.job("Core.Storage", "c1")
+	for _, order := range [][]string{{network, storage}, {storage, network}} {
+		b.want("one fails", b.merge(append(order, "--across-runs")...), verdict.ExitNotReady, "passed  core-network-a", "failed  core-storage-a")
+	}
 }
 
 func TestBuildsOfDifferentThingsAreRefused(t *testing.T) {
@@ -277,6 +289,9 @@ func TestDoubtfulBuildsAreInconclusive(t *testing.T) {
 		b.change(storage+" "+c.object, c.edit)
 		got := b.merge("--across-runs", network, storage)
 		b.want(name, got, c.code, c.want)
+		if c.code == verdict.ExitInconclusive {
+			b.want(name+", by its artifacts", b.merge("--across-runs", network, storage+"/artifacts/shard-1"), c.code, c.want)
+		}
 		if strings.Contains(got.stdout+got.stderr, "\x1b") {
 			t.Errorf("%s: control characters of the results reach the terminal", name)
 		}

@@ -400,6 +400,14 @@ func (r *Report) reasons(b *strings.Builder) {
 			}
 			lines = append(lines, "- "+r.prefix(c.Name)+text+"\n")
 		}
+		notes := c.Run.Manifest.Notes
+		for k, note := range notes {
+			if k == maxReasons {
+				lines = append(lines, fmt.Sprintf("- %sand %s more\n", r.prefix(c.Name), plural(len(notes)-k, "note")))
+				break
+			}
+			lines = append(lines, "- "+r.prefix(c.Name)+plain(note, maxText)+"\n")
+		}
 	}
 	if len(lines) > 0 {
 		b.WriteString("\n" + strings.Join(lines, ""))

@@ -36,13 +36,16 @@ type Build struct {
 	Taken
 	// URL is what was asked for.
 	URL string
-	// IsBuild says that it is a build, with what Prow keeps beside artifacts;
-	// otherwise it is a folder of results somewhere in a bucket.
-	IsBuild bool
+	// Build is the URL of the build that it is, or lies in the artifacts of; ""
+	// where it is a folder of results somewhere else in a bucket.
+	Build string
 	// Finished is what finished.json says; nil where there is none. Unread says
 	// why it cannot be read.
 	Finished *Finished
 	Unread   string
+
+	// results is where below URL the results are.
+	results string
 }
 
 // Finished is the part of finished.json that says how a build ended.
@@ -72,7 +75,34 @@ func Bucket(ctx context.Context, url string, o bucket.Options, dir string, limit
 	}
 	defer b.Close()
 	s := &shelf{bucket: b, url: strings.TrimSuffix(url, "/"), limits: limits.withDefaults()}
-	return s.take(ctx, dir)
+	build, err := s.take(ctx, dir)
+	if err != nil {
+		return nil, err
+	}
+	if err := build.around(ctx, o); err != nil {
+		return nil, errors.Join(err, os.RemoveAll(dir))
+	}
+	return build, nil
+}
+
+// around looks at the build in whose artifacts the results lie: to name a folder
+// in it must not hide how it ended.
+func (b *Build) around(ctx context.Context, o bucket.Options) error {
+	url, _, inside := strings.Cut(b.URL+"/", "/"+artifactsDir)
+	if b.Build != "" || !inside {
+		return nil
+	}
+	above, err := open(ctx, url, o)
+	if errors.Is(err, bucket.ErrURL) {
+		return nil // artifacts is the bucket's name
+	}
+	if err != nil {
+		return err
+	}
+	defer above.Close()
+	b.Build = url
+	b.Finished, b.Unread, err = (&shelf{bucket: above, url: url}).finished(ctx)
+	return err
 }
 
 // open opens a bucket for reading: a folder that is not there is not made.
@@ -108,10 +138,11 @@ func (s *shelf) take(ctx context.Context, dir string) (*Build, error) {
 	case there.empty:
 		return nil, fmt.Errorf("%s %w: nothing lies there; see whether bucket, job and build are spelled right", s.url, ErrNoResults)
 	}
-	build := &Build{Taken: Taken{Dir: dir}, URL: s.url, IsBuild: there.build}
+	build := &Build{Taken: Taken{Dir: dir}, URL: s.url}
 	below := ""
 	if there.build {
-		below = artifactsDir
+		build.Build, below = s.url, artifactsDir
+		build.results = "/" + strings.TrimSuffix(artifactsDir, "/")
 		// It is sent last: where it is there, so is the rest.
 		if build.Finished, build.Unread, err = s.finished(ctx); err != nil {
 			return nil, err
@@ -141,7 +172,7 @@ func (s *shelf) take(ctx context.Context, dir string) (*Build, error) {
 
 // why says why a build may have no results.
 func (b *Build) why() string {
-	if b.IsBuild && b.Finished == nil {
+	if b.Build != "" && b.Finished == nil {
 		return "; the build has not finished"
 	}
 	return ""
@@ -157,7 +188,7 @@ func (l *layout) newest(url string) string {
 	if len(l.builds) == 0 {
 		return ""
 	}
-	return fmt.Sprintf(", such as %s/%s", url, strings.TrimSuffix(l.builds[0], aliasSuffix))
+	return fmt.Sprintf(", such as %s/%s", url, strings.TrimSuffix(strings.TrimSuffix(l.builds[0], aliasSuffix), "/"))
 }
 
 // look lists the top of the prefix, and says what it is.
@@ -325,10 +356,7 @@ func (b *Build) Runs() ([]*result.Run, error) {
 		if err != nil {
 			return nil, err
 		}
-		run.Name = b.URL
-		if b.IsBuild {
-			run.Name += "/" + strings.TrimSuffix(artifactsDir, "/")
-		}
+		run.Name = b.URL + b.results
 		if rel != "." {
 			run.Name += "/" + path.Clean(filepath.ToSlash(rel))
 		}
@@ -355,14 +383,14 @@ func (e *renamedError) Unwrap() error { return e.cause }
 // [Build.Runs].
 func (b *Build) Doubts(runs []*result.Run) []string {
 	switch {
-	case !b.IsBuild:
+	case b.Build == "":
 		return nil
 	case b.Unread != "":
-		return []string{fmt.Sprintf("the %s of build %s cannot be read: %s", finishedFile, b.URL, b.Unread)}
+		return []string{fmt.Sprintf("the %s of build %s cannot be read: %s", finishedFile, b.Build, b.Unread)}
 	case b.Finished == nil:
-		return []string{fmt.Sprintf("build %s has no %s: it still runs, or was killed, and its results may not all be there", b.URL, finishedFile)}
+		return []string{fmt.Sprintf("build %s has no %s: it still runs, or was killed, and its results may not all be there", b.Build, finishedFile)}
 	case b.Finished.Timestamp <= 0:
-		return []string{fmt.Sprintf("the %s of build %s has no time of its end: by that, it still runs", finishedFile, b.URL)}
+		return []string{fmt.Sprintf("the %s of build %s has no time of its end: by that, it still runs", finishedFile, b.Build)}
 	}
 	ready, wholly := true, readyAsAWhole(runs)
 	for _, run := range newest(runs) {
@@ -370,9 +398,9 @@ func (b *Build) Doubts(runs []*result.Run) []string {
 	}
 	switch {
 	case b.Finished.passed() && !ready && !wholly:
-		return []string{fmt.Sprintf("the %s of build %s says that it passed, and its results are not ready", finishedFile, b.URL)}
+		return []string{fmt.Sprintf("the %s of build %s says that it passed, and its results are not ready", finishedFile, b.Build)}
 	case !b.Finished.passed() && ready && wholly:
-		return []string{fmt.Sprintf("the %s of build %s says that it did not pass, and its results are ready: something else failed, or they are of another build", finishedFile, b.URL)}
+		return []string{fmt.Sprintf("the %s of build %s says that it did not pass, and its results are ready: something else failed, or they are of another build", finishedFile, b.Build)}
 	}
 	return nil
 }

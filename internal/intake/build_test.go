@@ -89,7 +89,7 @@ func TestResultsOfABuildAreTaken(t *testing.T) {
 	if want := []string{"shard-1/plan.json", "shard-1/run.json"}; !slices.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
 	}
-	if !build.IsBuild || build.Finished == nil || !build.Finished.passed() || build.Files != 2 || build.LeftOut != 4 {
+	if build.Build != "gs://bkt/logs/j/1" || build.Finished == nil || !build.Finished.passed() || build.Files != 2 || build.LeftOut != 4 {
 		t.Errorf("got %+v", build)
 	}
 	if data, err := os.ReadFile(filepath.Join(dir, "shard-1", "plan.json")); err != nil || string(data) != "{}" {
@@ -98,8 +98,12 @@ func TestResultsOfABuildAreTaken(t *testing.T) {
 	limits := small
 	limits.Logs = true
 	dir = filepath.Join(t.TempDir(), "in")
-	if _, err := Bucket(t.Context(), "gs://bkt/logs/j/1/artifacts", g.options(), dir, limits); err != nil {
+	inside, err := Bucket(t.Context(), "gs://bkt/logs/j/1/artifacts", g.options(), dir, limits)
+	if err != nil {
 		t.Fatal(err)
+	}
+	if inside.Build != build.Build || inside.Finished == nil {
+		t.Errorf("the build around it is %+v", inside)
 	}
 	if _, err := os.Stat(filepath.Join(dir, "shard-1/logs/batch-01.log")); err != nil {
 		t.Error(err)
@@ -226,12 +230,12 @@ func TestDoubts(t *testing.T) {
 		want  string
 	}{
 		"a folder":       {Build{}, ""},
-		"no end":         {Build{IsBuild: true}, "has no finished.json"},
-		"a ruin":         {Build{IsBuild: true, Unread: "why"}, "cannot be read: why"},
-		"no time":        {Build{IsBuild: true, Finished: &Finished{Passed: &yes}}, "no time"},
-		"passed":         {Build{IsBuild: true, Finished: &Finished{Timestamp: 1, Passed: &yes}}, "says that it passed, and its results are not ready"},
-		"passed in word": {Build{IsBuild: true, Finished: &Finished{Timestamp: 1, Result: "SUCCESS"}}, "says that it passed"},
-		"failed":         {Build{IsBuild: true, Finished: &Finished{Timestamp: 1, Passed: &no, Result: "SUCCESS"}}, ""},
+		"no end":         {Build{Build: "gs://bkt/1"}, "has no finished.json"},
+		"a ruin":         {Build{Build: "gs://bkt/1", Unread: "why"}, "cannot be read: why"},
+		"no time":        {Build{Build: "gs://bkt/1", Finished: &Finished{Passed: &yes}}, "no time"},
+		"passed":         {Build{Build: "gs://bkt/1", Finished: &Finished{Timestamp: 1, Passed: &yes}}, "says that it passed, and its results are not ready"},
+		"passed in word": {Build{Build: "gs://bkt/1", Finished: &Finished{Timestamp: 1, Result: "SUCCESS"}}, "says that it passed"},
+		"failed":         {Build{Build: "gs://bkt/1", Finished: &Finished{Timestamp: 1, Passed: &no, Result: "SUCCESS"}}, ""},
 	} {
 		got := strings.Join(c.build.Doubts([]*result.Run{inconclusive}), "\n")
 		if (c.want == "") != (got == "") || !strings.Contains(got, c.want) {

@@ -167,11 +167,11 @@ type member struct {
 
 func (m *member) name() string { return fmt.Sprintf("run-%d", m.number) }
 
-// String names the run for people.
+// String names the run for people: by its build, where that is known.
 func (m *member) String() string {
 	source := m.run.Manifest.Source
 	if source.Job != "" && source.Build != "" {
-		return fmt.Sprintf("run %s (%s %s)", shown(m.run.Manifest.RunID, 100), shown(source.Job, 100), shown(source.Build, 100))
+		return fmt.Sprintf("build %s of %s", shown(source.Build, 100), shown(source.Job, 100))
 	}
 	return "run " + shown(m.run.Manifest.RunID, 100)
 }
@@ -621,8 +621,7 @@ func (c *combination) replaced() []string {
 			if m.run.Ended(1) != EndedItself && !m.run.Merged() {
 				what += "; it had not come to its end"
 			}
-			notes = append(notes, fmt.Sprintf("%s: %s of %s replaces %s of %s for %d cases; %s.", k.category,
-				k.by, k.by.run.Manifest.Started.UTC().Format(time.RFC3339), m, m.run.Manifest.Started.UTC().Format(time.RFC3339), cases[k], what))
+			notes = append(notes, fmt.Sprintf("%s: %s replaces the older %s for %d cases; %s.", k.category, k.by, m, cases[k], what))
 		}
 	}
 	return notes

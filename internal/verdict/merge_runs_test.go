@@ -134,7 +134,7 @@ func TestANewerCategoryReplacesThatOfAnOlderRun(t *testing.T) {
 	if c.Outcome != verdict.Flaky || !strings.Contains(c.Reason, "it broke") || got.Scope.Kind != verdict.ScopeCluster {
 		t.Errorf("%s is %s (%s) in %v", id, c.Outcome, c.Reason, got.Scope)
 	}
-	if notes := strings.Join(got.Beside, "\n"); !strings.Contains(notes, "Core.Network: run network of") || !strings.Contains(notes, "had failed there: ") || !strings.Contains(notes, id) {
+	if notes := strings.Join(got.Beside, "\n"); !strings.Contains(notes, "Core.Network: run network replaces the older run whole for ") || !strings.Contains(notes, "had failed there: ") || !strings.Contains(notes, id) {
 		t.Errorf("it is not said what was replaced: %q", notes)
 	}
 	// The other way round in time, the failure is the newest.
