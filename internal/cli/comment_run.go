@@ -24,6 +24,10 @@ const (
 	maxUnpacked = 512 << 20 // of all together
 )
 
+// onlyCell is what the reusable workflow calls results that it was given no name
+// for.
+const onlyCell = "readiness"
+
 // completeRun fills in from the environment which workflow run it is about.
 func (o *commentOptions) completeRun(s *Surroundings) error {
 	workflow, err := github.FromEnvironment(s.Getenv)
@@ -174,11 +178,16 @@ func (o *commentOptions) take(ctx context.Context, s *Surroundings, client *gith
 		if a.Attempt != run.Attempt {
 			report.Notes = append(report.Notes, fmt.Sprintf("%s: the results are of attempt %d of the workflow run, and attempt %d left none", a.Of, a.Attempt, run.Attempt))
 		}
-		base := bases[a.Of]
-		if base == nil && len(artifacts) == 1 {
-			base = bases[""]
+		name, base := a.Of, bases[a.Of]
+		if len(artifacts) == 1 {
+			if name == onlyCell {
+				name = ""
+			}
+			if base == nil {
+				base = bases[""]
+			}
 		}
-		report.Cells = append(report.Cells, github.Cell{Name: a.Of, Run: results, Judgement: verdict.Judge(results), Base: base})
+		report.Cells = append(report.Cells, github.Cell{Name: name, Run: results, Judgement: verdict.Judge(results), Base: base})
 	}
 	if len(report.Cells) == 0 {
 		return fmt.Errorf("%w: run the workflow again", expired)

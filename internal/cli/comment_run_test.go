@@ -137,6 +137,13 @@ func TestAForkIsCommentedOnOnce(t *testing.T) {
 	f.want(f.main("--comment-id", "nightly"), verdict.ExitReady, 2, "comment created https")
 }
 
+func TestTheOnlyResultsNeedNoName(t *testing.T) {
+	f := newFork(t)
+	f.upload("readiness", 3, f.archive(nil))
+	f.want(f.main("--base", f.results("base", headOfBase)), verdict.ExitReady, 1, "comment created https")
+	f.says("### ⚠️ Windows operational readiness: inconclusive\n", "**Against the base:** no difference")
+}
+
 func TestSeveralNamesBecomeColumns(t *testing.T) {
 	f := newFork(t)
 	f.upload("ltsc2025", 1, f.archive(nil))

@@ -288,7 +288,7 @@ func dangers(t testing.TB, text string) []string {
 	}
 }
 
-var reference = regexp.MustCompile(`@|#\d|GH-\d|\b[0-9a-f]{7,40}\b|:\w+:|https?:|www\.`)
+var reference = regexp.MustCompile(`@|#\d|GH-\d|\b[0-9a-f]{7,40}\b|:\w+:|https?://|www\.`)
 
 func TestHostileTextsAreOnlyText(t *testing.T) {
 	for _, s := range hostile {
@@ -312,12 +312,39 @@ func FuzzMarkdown(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, s string, limit int) {
 		limit = max(5000, min(limit, MaxSummary))
-		text := hostileReport(s).Markdown(limit)
-		if len(text) > limit || !utf8.ValidString(text) {
-			t.Errorf("%d bytes within %d, UTF-8 %v", len(text), limit, utf8.ValidString(text))
+		ready := judged(s, outcome{specs.CoreNetwork, s, verdict.Passed, s})
+		run := &WorkflowRun{Owner: "o", Repo: "r", Run: 16, Attempt: 2, Conclusion: s, Head: s, HeadRepo: s, HeadBranch: s, Workflow: s, URL: "https://example.com/" + s}
+		for what, text := range map[string]string{
+			"failures":   hostileReport(s).Markdown(limit),
+			"ready":      (&Report{Cells: []Cell{ready}, Commit: s, Reporter: s, Conclusion: "no " + s, Notes: []string{s, s}}).Markdown(limit),
+			"no results": run.NoResults(s),
+		} {
+			if len(text) > limit || !utf8.ValidString(text) {
+				t.Errorf("%s: %d bytes within %d, UTF-8 %v", what, len(text), limit, utf8.ValidString(text))
+			}
+			if found := dangers(t, text); len(found) > 0 {
+				t.Errorf("%s: %q", what, found)
+			}
+			if m, ok := parseMarker(marked(1, 1).String() + text); !ok || m != marked(1, 1) {
+				t.Errorf("%s: its marker reads as %+v", what, m)
+			}
 		}
-		if found := dangers(t, text); len(found) > 0 {
-			t.Errorf("%q", found)
+	})
+}
+
+// Whatever reads as a marker is written as the same.
+func FuzzMarker(f *testing.F) {
+	f.Add(marked(1, 1).String() + "text")
+	f.Add(`<!-- op-readiness id="x" head="` + headA + `" run="99999999999999999999" attempt="1" -->`)
+	f.Add(`<!-- op-readiness id="x y" head="` + headA + `" run="1" attempt="1" -->`)
+	f.Add("<!-- op-readiness id=\"x\" head=\"" + headA + "\" run=\"007\" attempt=\"1\" -->\r\n")
+	f.Fuzz(func(t *testing.T, s string) {
+		m, ok := parseMarker(s)
+		if !ok {
+			return
+		}
+		if again, ok := parseMarker(m.String()); !ok || again != m || ValidID(m.ID) != nil {
+			t.Errorf("%q reads as %+v, and that as %+v", s, m, again)
 		}
 	})
 }
