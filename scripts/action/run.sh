@@ -96,8 +96,9 @@ lines "$OPR_ARGS"
 args+=(${list[@]+"${list[@]}"})
 lines "$OPR_RESULTS"
 if [[ $command == merge || $command == publish || $command == comment ]]; then
-  if [[ ${#list[@]} -eq 0 ]]; then fail "results: name the results folders, one a line"; fi
-  args+=(-- "${list[@]}")
+  # A workflow that workflow_run triggers comments on what the other run left.
+  if [[ ${#list[@]} -eq 0 && $command != comment ]]; then fail "results: name the results folders, one a line"; fi
+  args+=(-- ${list[@]+"${list[@]}"})
 fi
 
 # Secrets go to the one process that needs them.
