@@ -260,20 +260,22 @@ func (o *rehearseOptions) run(ctx context.Context, s *Surroundings, args []strin
 	if err != nil {
 		return fmt.Errorf("finding this program: %w", err)
 	}
-	work, err := os.MkdirTemp("", "op-readiness-rehearsal-*")
-	if err == nil {
-		work, err = filepath.EvalSymlinks(work)
-	}
+	space, err := rehearse.NewWorkspace()
 	if err != nil {
-		return fmt.Errorf("making a folder for the pod: %w", err)
+		return err
 	}
 	defer func() {
-		if !o.Keep {
-			os.RemoveAll(work)
+		leave := space.Remove
+		if o.Keep && !o.DryRun {
+			leave = space.Keep
+		}
+		if err := leave(); err != nil {
+			fmt.Fprintf(s.Stderr, "op-readiness: %v\n", err)
 		}
 	}()
+	work := space.Dir
 	options := rehearse.Options{
-		Work: work, Self: self, Utilities: o.Utilities, Bucket: o.Bucket, Dir: o.Dir,
+		Work: work, Held: space, Self: self, Utilities: o.Utilities, Bucket: o.Bucket, Dir: o.Dir,
 		Kubeconfig: o.Kubeconfig, Command: o.Command, Volumes: o.Volumes, Env: o.Env, Host: slices.Clone(s.Environ),
 	}
 	if o.Endpoint != "" {
@@ -295,13 +297,14 @@ func (o *rehearseOptions) run(ctx context.Context, s *Surroundings, args []strin
 	if o.DryRun {
 		return o.show(s.Stdout, plan)
 	}
+	o.sweep(s)
 	if at, _ := bucket.ParseURL(o.Bucket); at.Scheme == bucket.File {
 		if err := os.MkdirAll(at.Dir, 0o755); err != nil {
 			return usageErrorf("--bucket: %w", err)
 		}
 	}
 	if o.Cluster != "" {
-		down, err := o.makeCluster(s.untilStop(ctx), s, options.Kubeconfig)
+		down, err := o.makeCluster(s.untilStop(ctx), s, space, options.Kubeconfig)
 		if err != nil {
 			return interrupted(s.untilStop(ctx), err)
 		}
@@ -363,9 +366,28 @@ func (o *rehearseOptions) show(w io.Writer, p *rehearse.Plan) error {
 	return nil
 }
 
+// sweep removes what rehearsals left that were killed.
+func (o *rehearseOptions) sweep(s *Surroundings) {
+	removed, err := rehearse.Sweep(func(cluster string) error {
+		p, err := kwokProvider(s, &o.storeOptions)
+		if err != nil {
+			return err
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		defer cancel()
+		return p.Down(ctx, cluster)
+	})
+	if len(removed) > 0 {
+		fmt.Fprintf(s.Stderr, "Removed what %s left that had been killed: %s\n", count(len(removed), "rehearsal"), strings.Join(removed, ", "))
+	}
+	if err != nil {
+		fmt.Fprintf(s.Stderr, "op-readiness: %v\n", err)
+	}
+}
+
 // makeCluster makes a cluster, with its kubeconfig in a file, and returns what
 // removes it.
-func (o *rehearseOptions) makeCluster(ctx context.Context, s *Surroundings, kubeconfig string) (func(), error) {
+func (o *rehearseOptions) makeCluster(ctx context.Context, s *Surroundings, space *rehearse.Workspace, kubeconfig string) (func(), error) {
 	p, err := kwokProvider(s, &o.storeOptions)
 	if err != nil {
 		return nil, err
@@ -373,6 +395,9 @@ func (o *rehearseOptions) makeCluster(ctx context.Context, s *Surroundings, kube
 	options := kwok.DefaultOptions()
 	options.Name, options.Kubeconfig = "rehearsal-"+randomHex(), kubeconfig
 	options.KubernetesVersion = cmp.Or(o.KubernetesVersion, options.KubernetesVersion)
+	if err := space.Note(options.Name); err != nil {
+		return nil, fmt.Errorf("noting the cluster: %w", err)
+	}
 	if _, err := p.Up(ctx, options); err != nil {
 		return nil, err
 	}

@@ -6,7 +6,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"syscall"
@@ -15,6 +17,7 @@ import (
 	"github.com/fsouza/fake-gcs-server/fakestorage"
 
 	"github.com/windows-op-readiness/windows-op-readiness/internal/e2e/e2etest"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/prow/rehearse"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/result"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/verdict"
 )
@@ -256,5 +259,43 @@ func TestRehearseCommand(t *testing.T) {
 		if !strings.Contains("\n"+string(env), "\n"+want) {
 			t.Errorf("no %q in the job's environment:\n%s", want, env)
 		}
+	}
+}
+
+// A rehearsal that is killed aborts its job, which leaves its results all the
+// same, and the next rehearsal removes what else is left.
+func TestARehearsalThatIsKilled(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("only Linux tells a process of its parent's end")
+	}
+	r := newRehearsal(t, e2etest.Script{Do: map[string][]string{"[sig-x] b": {e2etest.Hang, e2etest.Pass}}}, "10m", "1m")
+	temp, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("TMPDIR", temp)
+	log, err := os.Create(filepath.Join(temp, "log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer log.Close()
+	cmd := exec.Command(os.Args[0], r.args()...)
+	cmd.Env, cmd.Stdout, cmd.Stderr = append(r.environ(), "OP_READINESS_TEST_MAIN=1", "TMPDIR="+temp), log, log
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the test that hangs has started", func() bool { return r.starts("[sig-x] b") == 1 })
+	_ = cmd.Process.Kill()
+	_ = cmd.Wait()
+	// Its processes go on until all is uploaded, and have its folder.
+	eventually(t, "the folder is removed", func() bool {
+		removed, err := rehearse.Sweep(func(cluster string) error { return fmt.Errorf("there is no cluster %s", cluster) })
+		return err == nil && len(removed) == 1
+	})
+	if run := r.finished("ABORTED"); !run.Interrupted || !run.Finished {
+		t.Errorf("interrupted %t, finished %t", run.Interrupted, run.Finished)
+	}
+	if left, _ := filepath.Glob(filepath.Join(temp, "op-readiness-rehearsal-*")); len(left) != 0 {
+		t.Errorf("left are %q", left)
 	}
 }

@@ -28,8 +28,10 @@ const Tool = "op-readiness"
 
 // Options say how a job is rehearsed.
 type Options struct {
-	// Work is an empty folder, an absolute path, for the volumes of the pod.
+	// Work is a folder, an absolute path, for the volumes of the pod.
 	Work string
+	// Held is what holds that folder, if anything, for all processes.
+	Held *Workspace
 	// Self is this program: what the job's command calls, and what plays Prow's
 	// utilities.
 	Self string
@@ -67,6 +69,7 @@ type Plan struct {
 	Notes []string
 
 	work      string
+	held      *os.File
 	alias     string
 	volumes   []volume
 	initial   []process
@@ -93,6 +96,8 @@ type process struct {
 	argv []string
 	env  []string
 	dir  string
+	// job says that it is the job's, with entrypoint around it.
+	job bool
 }
 
 // RefusedError says why a job cannot be rehearsed.
@@ -138,6 +143,9 @@ func Make(pj *prowapi.ProwJob, o Options) (*Plan, error) {
 		Job: pj.Spec.Job, BuildID: pj.Status.BuildID, Type: pj.Spec.Type,
 		Timeout: orDefault(dc.Timeout.Get(), entrypoint.DefaultTimeout), Grace: orDefault(dc.GracePeriod.Get(), entrypoint.DefaultGracePeriod),
 		work: o.Work,
+	}
+	if o.Held != nil {
+		p.held = o.Held.held
 	}
 	spec := downwardapi.NewJobSpec(pj.Spec, pj.Status.BuildID, pj.Name)
 	_, p.Build, _ = gcsupload.PathsForJob(dc.GCSConfiguration, &spec, "")
@@ -364,7 +372,7 @@ func (m *maker) job(c *corev1.Container) process {
 	if m.artifacts != "" {
 		m.markers = append(m.markers, m.marker(c, mounts))
 	}
-	p := process{name: c.Name, argv: m.play(Entrypoint), dir: m.options.Dir}
+	p := process{name: c.Name, argv: m.play(Entrypoint), dir: m.options.Dir, job: true}
 	for _, key := range slices.Sorted(maps.Keys(env)) {
 		p.env = append(p.env, key+"="+env[key])
 	}

@@ -14,3 +14,5 @@ func ownGroup(*exec.Cmd) {}
 func terminateProcess(p *os.Process) error { return p.Kill() }
 
 func killGroup(p *os.Process) error { return p.Kill() }
+
+func hold(dir string) (*os.File, error) { return os.Open(dir) }

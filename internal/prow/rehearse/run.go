@@ -42,7 +42,7 @@ func (p *Plan) Run(ctx context.Context, stop <-chan struct{}, log, utilities io.
 	}
 	began := time.Now()
 	for i := range p.initial {
-		c, err := start(&p.initial[i], utilities, utilities)
+		c, err := p.start(&p.initial[i], utilities, utilities)
 		if err != nil {
 			return nil, err
 		}
@@ -57,13 +57,13 @@ func (p *Plan) Run(ctx context.Context, stop <-chan struct{}, log, utilities io.
 			return nil, fmt.Errorf("%s, which uploads started.json: %w: see what it says above", c.name, c.err)
 		}
 	}
-	side, err := start(&p.sidecar, utilities, utilities)
+	side, err := p.start(&p.sidecar, utilities, utilities)
 	if err != nil {
 		return nil, err
 	}
 	var jobs []*container
 	for i := range p.jobs {
-		c, err := start(&p.jobs[i], log, log)
+		c, err := p.start(&p.jobs[i], log, log)
 		if err != nil {
 			killAll(append(jobs, side))
 			return nil, err
@@ -154,15 +154,21 @@ type container struct {
 	err  error
 }
 
-func start(p *process, stdout, stderr io.Writer) (*container, error) {
-	cmd := exec.Command(p.argv[0], p.argv[1:]...)
-	cmd.Env, cmd.Dir, cmd.Stdout, cmd.Stderr = p.env, p.dir, stdout, stderr
+func (p *Plan) start(of *process, stdout, stderr io.Writer) (*container, error) {
+	cmd := exec.Command(of.argv[0], of.argv[1:]...)
+	cmd.Env, cmd.Dir, cmd.Stdout, cmd.Stderr = of.env, of.dir, stdout, stderr
 	cmd.WaitDelay = 5 * time.Second
+	if p.held != nil {
+		cmd.ExtraFiles = []*os.File{p.held}
+	}
 	// A ctrl-c in the terminal is for this program, which passes it on.
 	ownGroup(cmd)
-	c := &container{name: p.name, cmd: cmd, done: make(chan struct{})}
+	if of.job {
+		endWithParent(cmd)
+	}
+	c := &container{name: of.name, cmd: cmd, done: make(chan struct{})}
 	if err := cmd.Start(); err != nil {
-		return nil, fmt.Errorf("starting %s: %w", p.name, err)
+		return nil, fmt.Errorf("starting %s: %w", of.name, err)
 	}
 	go func() {
 		defer close(c.done)
