@@ -509,6 +509,9 @@ func (c *combination) differences() (problems, notes []string) {
 		if known && m.run.Manifest.Source.Commit == "" {
 			problems = append(problems, fmt.Sprintf("%s does not say which commit it tested, and others do", m))
 		}
+		if m.run.Manifest.Started.IsZero() {
+			problems = append(problems, fmt.Sprintf("%s does not say when it started, so whether it is the newest is not known", m))
+		}
 		a, b := m.run.Manifest, reference.run.Manifest
 		if a.ToolVersion != b.ToolVersion {
 			text := fmt.Sprintf("%s was made by op-readiness %s, and %s by %s", m, shown(a.ToolVersion, 100), reference, shown(b.ToolVersion, 100))
@@ -610,7 +613,7 @@ func (c *combination) replaced() []string {
 				order = append(order, k)
 			}
 			if slices.ContainsFunc(planned.TestIDs, m.run.failed) {
-				failed[k] = append(failed[k], planned.ID)
+				failed[k] = append(failed[k], shown(planned.ID, 100))
 			}
 		}
 		for _, k := range order {
@@ -621,7 +624,7 @@ func (c *combination) replaced() []string {
 			if m.run.Ended(1) != EndedItself && !m.run.Merged() {
 				what += "; it had not come to its end"
 			}
-			notes = append(notes, fmt.Sprintf("%s: %s replaces the older %s for %d cases; %s.", k.category, k.by, m, cases[k], what))
+			notes = append(notes, fmt.Sprintf("%s: %s replaces the older %s for %d cases; %s.", shown(string(k.category), 100), k.by, m, cases[k], what))
 		}
 	}
 	return notes

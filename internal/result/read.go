@@ -21,6 +21,7 @@ const (
 	maxEventsFile = 256 << 20
 	maxEventLine  = 1 << 20
 	maxEvents     = 500_000
+	maxShards     = 10_000
 	maxAttempts   = 100 // of one test
 	maxProblems   = 100
 	// maxSeconds is far more than a test may take, and little enough for sums.
@@ -89,6 +90,9 @@ func Read(dir string) (*Run, error) {
 	}
 	if r.Plan.Schema != PlanSchema {
 		return nil, fmt.Errorf("%s: schema %d is not known: this op-readiness reads %d", filepath.Join(dir, PlanFile), r.Plan.Schema, PlanSchema)
+	}
+	if r.Plan.Shards > maxShards {
+		return nil, fmt.Errorf("%s: it is cut into %d shards: at most %d are read", filepath.Join(dir, PlanFile), r.Plan.Shards, maxShards)
 	}
 	if err := readJSON(filepath.Join(dir, ManifestFile), r.Manifest); err != nil {
 		return nil, fmt.Errorf("%s is not a results folder: %w", dir, err)

@@ -341,6 +341,19 @@ func TestTestIDs(t *testing.T) {
 	}
 }
 
+// A hostile plan must not keep its reader busy.
+func TestAPlanOfCountlessShardsIsRefused(t *testing.T) {
+	dir := t.TempDir()
+	folder := create(t, dir)
+	if err := folder.WriteFile(result.PlanFile, []byte(`{"schema":1,"shards":1000000000000}`)); err != nil {
+		t.Fatal(err)
+	}
+	folder.Close()
+	if _, err := result.Read(dir); err == nil || !strings.Contains(err.Error(), "1000000000000 shards: at most 10000") {
+		t.Error(err)
+	}
+}
+
 func FuzzRead(f *testing.F) {
 	dir := f.TempDir()
 	folder := create(f, dir)

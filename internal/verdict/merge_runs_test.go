@@ -250,3 +250,77 @@ func TestAnInterruptedRunAmongSeveralIsInconclusive(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+// Whatever a run says of itself: it takes no case from another run but those
+// that it plans, and gives it none.
+func FuzzMergeRuns(f *testing.F) {
+	good := idealFolder(f, planOf(f, only(specs.CoreNetwork), 1), 1)
+	network, err := result.Read(good)
+	if err != nil {
+		f.Fatal(err)
+	}
+	alone := verdict.Judge(network)
+	other := idealFolder(f, planOf(f, only(specs.CoreScheduling), 1), 1)
+	var files [3][]byte
+	names := [3]string{result.PlanFile, result.ManifestFile, result.EventsFile}
+	for i, name := range names {
+		if files[i], err = os.ReadFile(filepath.Join(other, name)); err != nil {
+			f.Fatal(err)
+		}
+	}
+	f.Add(files[0], files[1], files[2])
+	f.Add([]byte(`{"shards":2,"cases":[{"id":"x","testIDs":["a"],"shard":7},{"id":"x"}],"tests":[{"id":"a"},{"id":"a","shard":-1}]}`), []byte(`{"shard":1,"attempt":1}`), []byte("{}\n"))
+	f.Fuzz(func(t *testing.T, plan, manifest, events []byte) {
+		var p result.Plan
+		var m result.Manifest
+		if json.Unmarshal(plan, &p) != nil || json.Unmarshal(manifest, &m) != nil {
+			return
+		}
+		// What only says that the folder fits together is made to fit.
+		p.Schema, m.Schema, p.Standard, p.StandardDigest = result.PlanSchema, result.ManifestSchema, network.Plan.Standard, network.Plan.StandardDigest
+		digest, err := p.ComputeDigest()
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.Digest, m.PlanDigest, m.RunID = digest, digest, "other"
+		dir := t.TempDir()
+		for i, v := range []any{p, m} {
+			data, err := json.Marshal(v)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(filepath.Join(dir, names[i]), data, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := os.WriteFile(filepath.Join(dir, names[2]), events, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		run, err := result.Read(dir)
+		if err != nil {
+			return
+		}
+		folder, err := result.MergeRuns(filepath.Join(dir, "merged"), filepath.Join(dir, "temp"), []*result.Run{network, run}, true)
+		if err != nil {
+			return
+		}
+		folder.Close()
+		whole, err := result.Read(folder.Dir())
+		if err != nil {
+			return
+		}
+		now := map[string]verdict.CaseResult{}
+		judgement := verdict.Judge(whole)
+		for _, c := range judgement.Cases {
+			now[c.Case.ID] = c
+		}
+		for _, c := range alone.Cases {
+			if slices.ContainsFunc(p.Cases, func(planned result.PlannedCase) bool { return planned.ID == c.Case.ID }) {
+				continue
+			}
+			if got := now[c.Case.ID]; got.Outcome != c.Outcome || got.Evidence != c.Evidence {
+				t.Errorf("%s was %s (%s), and is %s (%s)", c.Case.ID, c.Outcome, c.Evidence, got.Outcome, got.Evidence)
+			}
+		}
+	})
+}
