@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 
+	prowapi "sigs.k8s.io/prow/pkg/apis/prowjobs/v1"
+	"sigs.k8s.io/prow/pkg/clonerefs"
 	"sigs.k8s.io/prow/pkg/pod-utils/downwardapi"
 
 	"github.com/windows-op-readiness/windows-op-readiness/internal/result"
@@ -16,18 +18,40 @@ type Job struct {
 	spec downwardapi.JobSpec
 }
 
-// FromEnvironment returns the job that $JOB_SPEC describes; nil outside of Prow.
-// getenv returns the value of a variable, "" where it is not set.
+// FromEnvironment returns the job that $JOB_SPEC describes, or, where only the
+// other variables of Prow were passed on, such as into a container in the job,
+// $PROW_JOB_ID and those beside it; nil outside of Prow. getenv returns the value
+// of a variable, "" where it is not set.
 func FromEnvironment(getenv func(string) string) (*Job, error) {
 	text := getenv(downwardapi.JobSpecEnv)
-	if text == "" {
-		return nil, nil
-	}
 	j := new(Job)
+	if text == "" {
+		if getenv("PROW_JOB_ID") == "" {
+			return nil, nil
+		}
+		var err error
+		j.spec, err = fromVariables(getenv)
+		return j, err
+	}
 	if err := json.Unmarshal([]byte(text), &j.spec); err != nil {
 		return nil, fmt.Errorf("$%s is not what Prow puts there: %w: unset it outside of a Prow job", downwardapi.JobSpecEnv, err)
 	}
 	return j, nil
+}
+
+// fromVariables makes what $JOB_SPEC says of the variables that Prow sets beside
+// it. They do not tell of decoration.
+func fromVariables(getenv func(string) string) (downwardapi.JobSpec, error) {
+	spec := downwardapi.JobSpec{
+		Type: prowapi.ProwJobType(getenv("JOB_TYPE")), Job: getenv("JOB_NAME"), BuildID: getenv("BUILD_ID"), ProwJobID: getenv("PROW_JOB_ID"),
+	}
+	if refs := getenv("PULL_REFS"); refs != "" {
+		var err error
+		if spec.Refs, err = clonerefs.ParseRefs(getenv("REPO_OWNER") + "," + getenv("REPO_NAME") + "=" + refs); err != nil {
+			return spec, fmt.Errorf("$PULL_REFS, $REPO_OWNER and $REPO_NAME are not what Prow puts there: %w: unset $PROW_JOB_ID outside of a Prow job", err)
+		}
+	}
+	return spec, nil
 }
 
 // BuildID is the id of the build; "" where Prow gave none.

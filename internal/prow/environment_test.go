@@ -1,6 +1,7 @@
 package prow
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -45,6 +46,19 @@ func TestSourceOfAJob(t *testing.T) {
 		if got := j.Source(); got != c.want {
 			t.Errorf("%s: %+v, want %+v", what, got, c.want)
 		}
+		if c.spec.ExtraRefs != nil {
+			continue // of them only $JOB_SPEC tells
+		}
+		env := environment(t, c.spec)
+		j, err = FromEnvironment(func(key string) string {
+			if key == downwardapi.JobSpecEnv {
+				return ""
+			}
+			return env(key)
+		})
+		if err != nil || j == nil || j.Source() != c.want || j.BuildID() != c.want.Build || j.Decorated() {
+			t.Errorf("%s, without $JOB_SPEC: %+v (%v), want %+v", what, j, err, c.want)
+		}
 	}
 }
 
@@ -54,6 +68,10 @@ func TestOutsideOfProw(t *testing.T) {
 	}
 	if _, err := FromEnvironment(func(string) string { return "{" }); err == nil {
 		t.Error("half a specification is accepted")
+	}
+	broken := map[string]string{"PROW_JOB_ID": "id", "PULL_REFS": "main:a,x:b", "REPO_OWNER": "o", "REPO_NAME": "r"}
+	if _, err := FromEnvironment(func(key string) string { return broken[key] }); err == nil || !strings.Contains(err.Error(), "$PULL_REFS") {
+		t.Errorf("refs that are none: %v", err)
 	}
 }
 
