@@ -8,7 +8,6 @@ import (
 	"bytes"
 	"io"
 	"regexp"
-	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -51,54 +50,62 @@ var beginnings = []string{
 	"sig=", "x-amz-s", "x-goog-s", "private key",
 }
 
-// byPair are the beginnings by their first two letters.
-var byPair = func() map[[2]byte][]string {
-	by := map[[2]byte][]string{}
+// candidates are the beginnings with the same first two letters, and byPair says
+// which of candidates two letters have; 0 is none.
+var candidates, byPair = func() ([][]string, *[1 << 16]uint8) {
+	lists, by := [][]string{nil}, new([1 << 16]uint8)
 	for _, b := range beginnings {
-		pair := [2]byte{b[0], b[1]}
-		by[pair] = append(by[pair], b)
+		pair := int(b[0])<<8 | int(b[1])
+		if by[pair] == 0 {
+			by[pair] = uint8(len(lists))
+			lists = append(lists, nil)
+		}
+		lists[by[pair]] = append(lists[by[pair]], b)
 	}
-	return by
+	return lists, by
 }()
 
-// pairs has the same pairs, to be looked up quickly.
-var pairs = func() *[1 << 16]bool {
-	var all [1 << 16]bool
-	for pair := range byPair {
-		all[int(pair[0])<<8|int(pair[1])] = true
-	}
-	return &all
-}()
-
-// mayHold reports whether a pattern could find something in s. Most lines of a
-// log hold nothing, and trying every pattern takes many times as long.
-func mayHold(s string) bool {
+// hint returns where in s a pattern could find something, or -1 for nowhere.
+// Most lines of a log hold nothing, and trying every pattern takes many times as
+// long.
+func hint[text string | []byte](s text) int {
 	var last byte
+	scheme := false // there was "//" in this line: an address may follow
 	for i := range len(s) {
 		c := s[i]
 		switch {
 		case c >= utf8.RuneSelf:
-			return true // patterns know letters that are others in lower case
+			return i // patterns know letters that are others in lower case
 		case 'A' <= c && c <= 'Z':
 			c += 'a' - 'A'
+		case c == '\n':
+			scheme = false
+		case c == '/' && last == '/':
+			scheme = true
+		case c == '@' && scheme:
+			return i
 		}
-		if pairs[int(last)<<8|int(c)] && begins(s[i-1:], [2]byte{last, c}) {
-			return true
+		if list := byPair[int(last)<<8|int(c)]; list != 0 && begins(s[i-1:], candidates[list]) {
+			return i - 1
 		}
 		last = c
 	}
-	return strings.IndexByte(s, '@') >= 0 && strings.Contains(s, "://")
+	return -1
 }
 
-// begins reports whether s, whose first two letters are pair, has one of the
-// beginnings.
-func begins(s string, pair [2]byte) bool {
-	return slices.ContainsFunc(byPair[pair], func(b string) bool { return len(s) >= len(b) && strings.EqualFold(s[:len(b)], b) })
+// begins reports whether s, of which two letters fit, has one of beginnings.
+func begins[text string | []byte](s text, beginnings []string) bool {
+	for _, b := range beginnings {
+		if len(s) >= len(b) && s[2]|0x20 == b[2]|0x20 && strings.EqualFold(string(s[:len(b)]), b) {
+			return true
+		}
+	}
+	return false
 }
 
 // String returns s without what looks like a secret.
 func String(s string) string {
-	if !mayHold(s) {
+	if hint(s) < 0 {
 		return s
 	}
 	s = privateKey.ReplaceAllString(s, Mask)
@@ -132,6 +139,11 @@ const cutNote = " … (the rest of the line is cut)"
 func (w *Writer) Write(p []byte) (int, error) {
 	n := len(p)
 	for len(p) > 0 && w.err == nil {
+		if lines := w.plain(p); lines > 0 {
+			_, w.err = w.w.Write(p[:lines])
+			p = p[lines:]
+			continue
+		}
 		piece, end := p, bytes.IndexByte(p, '\n')
 		if end >= 0 {
 			piece = p[:end]
@@ -148,6 +160,17 @@ func (w *Writer) Write(p []byte) (int, error) {
 		p = p[end+1:]
 	}
 	return n, w.err
+}
+
+// plain is how much of p are whole lines that can be written as they are.
+func (w *Writer) plain(p []byte) int {
+	if len(w.line) > 0 || w.cut || w.inKey || len(p) > maxLine {
+		return 0
+	}
+	if at := hint(p); at >= 0 {
+		p = p[:at]
+	}
+	return bytes.LastIndexByte(p, '\n') + 1
 }
 
 var (

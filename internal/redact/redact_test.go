@@ -151,6 +151,22 @@ func TestSecretsInOddCases(t *testing.T) {
 	}
 }
 
+// Whether a text comes at once or in lines, and whatever is around it, a Writer
+// makes the same of it.
+func TestOrdinaryLinesAroundSecrets(t *testing.T) {
+	ordinary := strings.Repeat("I1121 pod x@y is at https://10.0.0.1:443/a?b=c&d, of the account\n", 50)
+	for name, c := range secrets {
+		text := ordinary + c.text + "\n" + ordinary
+		got := written(t, text, 1<<20)
+		if want := written(t, text, 1); got != want {
+			t.Errorf("%s: at once\n%s\nand in pieces\n%s", name, got, want)
+		}
+		if strings.Contains(got, c.secret) || !strings.HasPrefix(got, ordinary) || !strings.HasSuffix(got, ordinary) {
+			t.Errorf("%s became\n%s", name, got)
+		}
+	}
+}
+
 func TestTheMentionOfAKeySilencesNothing(t *testing.T) {
 	rest := "STEP: the next step\nINFO: and another\n"
 	got := written(t, "expected something like "+begin+" and got nothing\n"+rest, 5)
