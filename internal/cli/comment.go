@@ -263,7 +263,9 @@ func (o *commentOptions) complete(s *Surroundings) error {
 	if o.Pull < 1 && o.triggering == nil {
 		errs = append(errs, errors.New("--pull: which pull request? The environment does not say: give its number, or run this for pull requests only"))
 	}
-	if err := github.ValidCommit(o.Commit); err != nil {
+	if o.Commit == "" {
+		errs = append(errs, errors.New("--commit: which commit was tested? The environment does not say: give its whole hash"))
+	} else if err := github.ValidCommit(o.Commit); err != nil {
 		errs = append(errs, fmt.Errorf("--commit: %w", err))
 	}
 	if o.Run == 0 {
@@ -279,6 +281,9 @@ func (o *commentOptions) complete(s *Surroundings) error {
 var repository = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]*/[A-Za-z0-9._-]+$`)
 
 func (o *commentOptions) checkRepo() error {
+	if o.Repo == "" {
+		return errors.New("--repo: which repository? The environment does not say: give owner/name")
+	}
 	if !repository.MatchString(o.Repo) || strings.HasSuffix(o.Repo, "/.") || strings.HasSuffix(o.Repo, "/..") {
 		return fmt.Errorf("--repo: %q is not a repository: give owner/name", o.Repo)
 	}

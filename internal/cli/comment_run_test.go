@@ -408,7 +408,7 @@ func TestARunByHand(t *testing.T) {
 		says string
 		args []string
 	}{
-		{`--repo: "" is not a repository: give owner/name`, []string{"--workflow-run", "16"}},
+		{"--repo: which repository? The environment does not say: give owner/name", []string{"--workflow-run", "16"}},
 		{`--repo: "o/.." is not a repository`, []string{"--workflow-run", "16", "--repo", "o/.."}},
 		{`--repo: "o/r?x" is not a repository`, []string{"--workflow-run", "16", "--repo", "o/r?x"}},
 		{"--run: the results are those of --workflow-run", []string{"--workflow-run", "16", "--repo", "o/r", "--run", "16"}},

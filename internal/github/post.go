@@ -428,6 +428,7 @@ func explain(doing, permission string, err error) error {
 	var limit *github.RateLimitError
 	var secondary *github.AbuseRateLimitError
 	var answer *github.ErrorResponse
+	var network *url.Error
 	switch {
 	case err == nil:
 		return nil
@@ -435,6 +436,8 @@ func explain(doing, permission string, err error) error {
 		return fmt.Errorf("%s: GitHub's rate limit is reached, until %s: try again then", doing, limit.Rate.Reset.UTC().Format(time.RFC3339))
 	case errors.As(err, &secondary):
 		return fmt.Errorf("%s: GitHub's secondary rate limit is reached: try again later, with fewer requests at once", doing)
+	case errors.As(err, &network) && !errors.Is(err, context.Canceled):
+		return fmt.Errorf("%s: %w: is that the address of GitHub's API (--api, $GITHUB_API_URL), and can it be reached? That of an Enterprise server ends with /api/v3", doing, err)
 	case !errors.As(err, &answer) || answer.Response == nil:
 		return fmt.Errorf("%s: %w", doing, err)
 	}
@@ -446,6 +449,8 @@ func explain(doing, permission string, err error) error {
 		return fmt.Errorf("%s: %w", doing, errLocked)
 	case status == http.StatusForbidden && !limited(answer.Response):
 		return fmt.Errorf("%s: %w (403 %s): it needs %q", doing, ErrPermission, says, permission)
+	case status == http.StatusNotFound && says == "":
+		return fmt.Errorf("%s: %w: GitHub's own answers say more: is that the address of its API (--api, $GITHUB_API_URL)? That of an Enterprise server ends with /api/v3", doing, err)
 	case status == http.StatusNotFound:
 		return fmt.Errorf("%s: it is not there, or %w to see it (404): look at the number, or give a token with %q", doing, ErrPermission, permission)
 	}

@@ -292,7 +292,7 @@ func (c *API) locate(ctx context.Context, run *WorkflowRun, artifact Artifact) (
 	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	response, err := client.Do(request.WithContext(ctx))
 	if err != nil {
-		return nil, err
+		return nil, explain("asking where it is", "actions: read", err)
 	}
 	defer response.Body.Close()
 	switch {
