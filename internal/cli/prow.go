@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"path"
 	"path/filepath"
 	"runtime"
@@ -170,6 +171,13 @@ func (o *rehearseOptions) validate(args []string) error {
 	case o.Cluster != "" && o.Kubeconfig != "":
 		return usageErrorf("--cluster makes a cluster, and --kubeconfig names one: leave one of them out")
 	}
+	if o.Utilities != "" {
+		for _, name := range []string{rehearse.Initupload, rehearse.Entrypoint, rehearse.Sidecar} {
+			if _, err := exec.LookPath(filepath.Join(absolute(o.Utilities), name)); err != nil {
+				return usageErrorf("--utilities: %w: name a folder with the programs %s, %s and %s", err, rehearse.Initupload, rehearse.Entrypoint, rehearse.Sidecar)
+			}
+		}
+	}
 	for flag, file := range map[string]string{"kubeconfig": o.Kubeconfig, "dir": o.Dir, "config": o.ProwConfig, "utilities": o.Utilities, "prowjob": o.ProwJob} {
 		if _, err := os.Stat(file); file != "" && err != nil {
 			return usageErrorf("--%s: %w", flag, err)
@@ -219,7 +227,7 @@ func (o *rehearseOptions) prowJob(ctx context.Context, args []string) (*prowapi.
 		}
 		pj := new(prowapi.ProwJob)
 		if err := yaml.Unmarshal(data, pj); err != nil {
-			return nil, usageErrorf("--prowjob %s: %w", o.ProwJob, err)
+			return nil, usageErrorf("--prowjob %s: %w: give it what 'kubectl get prowjob NAME -o yaml' prints", o.ProwJob, err)
 		}
 		if pj.Spec.Job == "" {
 			return nil, usageErrorf("--prowjob %s: it has no spec.job: give it what 'kubectl get prowjob NAME -o yaml' prints", o.ProwJob)
@@ -424,10 +432,12 @@ func (o *rehearseOptions) conclude(ctx context.Context, s *Surroundings, p *rehe
 		return fmt.Errorf("looking at what was uploaded: %w", err)
 	}
 	how := fmt.Sprintf("exit code %d", outcome.Code)
-	switch outcome.Code {
-	case rehearse.TimedOut:
-		how = fmt.Sprintf("ended by its timeout of %s, or could not be started", p.Timeout)
-	case rehearse.Aborted:
+	switch {
+	case outcome.Code == rehearse.TimedOut && outcome.Took >= p.Timeout:
+		how = fmt.Sprintf("ended by its timeout of %s", p.Timeout)
+	case outcome.Code == rehearse.TimedOut:
+		how = fmt.Sprintf("exit code %d: its command was not found, or could not be started; see build-log.txt", outcome.Code)
+	case outcome.Code == rehearse.Aborted:
 		how = "aborted"
 	}
 	w := s.Stdout

@@ -210,6 +210,7 @@ func TestRehearseRefusesWhatItCannotDo(t *testing.T) {
 		"another branch":          {[]string{"--job-config", jobs, "pull-readiness", "--refs", "dev:aaaa,1:b", "--kubeconfig", r.kubeconfig}, []string{"of example/project, a presubmit on main"}},
 		"no such folder":          {[]string{"--job-config", "nowhere", "x"}, []string{"nowhere"}},
 		"no such kubeconfig":      {append(refs, "pull-readiness", "--kubeconfig", "nowhere"), []string{"--kubeconfig: stat nowhere"}},
+		"no such utilities":       {append(refs, "pull-readiness", "--kubeconfig", r.kubeconfig, "--utilities", t.TempDir()), []string{"--utilities: ", "initupload", "name a folder with the programs"}},
 		"no such volume":          {append(refs, "pull-readiness", "--kubeconfig", r.kubeconfig, "--volume", "a=nowhere"), []string{"--volume a: stat nowhere"}},
 		"a folder with a space":   {append(refs, "pull-readiness", "--kubeconfig", r.kubeconfig, "--bucket", "a b"), []string{"because of a character in its path"}},
 		"both":                    {append(refs, "pull-readiness", "--kubeconfig", r.kubeconfig, "--cluster", "kwok"), []string{"leave one of them out"}},
@@ -241,6 +242,12 @@ func TestRehearseIntoABucket(t *testing.T) {
 	r.want("the rehearsal", r.main(r.args("--bucket", bucket, "--endpoint", emulator.URL())...), verdict.ExitReady,
 		"build folder: "+bucket+"/pr-logs/pull/example_project/7/pull-readiness/", "artifacts/metadata.json", "finished:     SUCCESS")
 	r.want("the grid", r.main("testgrid", "preview", bucket, "--endpoint", emulator.URL(), "--anonymous"), verdict.ExitReady, "pull-readiness", "case-a")
+}
+
+// What cannot be started did not run into its timeout.
+func TestRehearseSaysWhatCannotBeStarted(t *testing.T) {
+	r := newRehearsal(t, e2etest.Script{}, "10m", "1m")
+	r.want("the rehearsal", r.main(r.args("--command", "no-such-program")...), verdict.ExitInconclusive, "finished:     FAILURE (exit code 127: its command was not found")
 }
 
 // A shell command stands for a job that cannot run here, with its environment.

@@ -569,7 +569,7 @@ func (m *maker) cloning(pj *prowapi.ProwJob) {
 	}
 	m.Notes = append(m.Notes, fmt.Sprintf("nothing is cloned: %s stands for %s/%s", m.options.Dir, refs[home].Org, refs[home].Repo))
 	if len(others) > 0 {
-		m.Notes = append(m.Notes, fmt.Sprintf("%s is not there; --volume code=DIR gives a $GOPATH that has it", strings.Join(others, ", ")))
+		m.Notes = append(m.Notes, fmt.Sprintf("not there: %s; --volume code=DIR gives a $GOPATH that has it", strings.Join(others, ", ")))
 	}
 }
 

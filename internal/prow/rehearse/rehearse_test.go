@@ -176,7 +176,7 @@ func TestNotesSayWhatIsOtherThanInAPod(t *testing.T) {
 		t.Fatal(err)
 	}
 	notes := strings.Join(p.Notes, "\n")
-	for _, want := range []string{"the image registry.example/windows-op-readiness:v1 is not used", "/copy stands for example/project", "example/other is not there"} {
+	for _, want := range []string{"the image registry.example/windows-op-readiness:v1 is not used", "/copy stands for example/project", "not there: example/other"} {
 		if !strings.Contains(notes, want) {
 			t.Errorf("no %q in\n%s", want, notes)
 		}
