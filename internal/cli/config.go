@@ -14,6 +14,7 @@ import (
 	"github.com/windows-op-readiness/windows-op-readiness/internal/config"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/report"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/verdict"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/workflows"
 	"github.com/windows-op-readiness/windows-op-readiness/jobs"
 	"github.com/windows-op-readiness/windows-op-readiness/testgrid"
 )
@@ -117,8 +118,8 @@ func newConfigValidateCommand(s *Surroundings) *cobra.Command {
 the matrix that each tests and when it runs.
 
 Everything that is wrong is printed at once, with file and line; of very much, the
-first. Exit code 2 means that there is something. What is accepted, 'generate prow'
-and 'generate testgrid' accept, too: both are tried, and nothing is written.
+first. Exit code 2 means that there is something. What is accepted, the generators
+accept, too: those that it has sections for are tried, and nothing is written.
 
 FILE - is standard input.`,
 		Example: `  op-readiness config validate
@@ -158,6 +159,11 @@ func tryGenerators(s *Surroundings, c *config.Config) error {
 		}
 		if err != nil {
 			wrong = configError(c.Path(), err)
+		}
+	}
+	if c.GitHub != nil {
+		if _, err := workflows.Render(c); err != nil {
+			wrong = errors.Join(wrong, configError(c.Path(), err))
 		}
 	}
 	published := slices.ContainsFunc(c.Jobs(), func(j config.Job) bool { return j.Published })
