@@ -144,7 +144,7 @@ func TestCategoryJobsHaveOneVerdict(t *testing.T) {
 	}
 	b.want("two categories", b.merge("--across-runs", network, storage), verdict.ExitReady,
 		"Windows operational readiness of Core.Network, Core.Storage: READY (5 proven, 0 in part, of 5)",
-		"No run covers Cluster.Rules, Core.Scheduling (1 requirements): the verdict says nothing of them")
+		"No run covers Cluster.Rules, Core.Scheduling (1 requirement): the verdict says nothing of them")
 	merged := b.dir
 	for _, name := range []string{"junit_core-network_01.xml", "junit_core-storage_01.xml", result.MetadataFile} {
 		if _, err := os.Stat(filepath.Join(merged, name)); err != nil {

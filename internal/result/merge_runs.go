@@ -624,7 +624,7 @@ func (c *combination) replaced() []string {
 			if m.run.Ended(1) != EndedItself && !m.run.Merged() {
 				what += "; it had not come to its end"
 			}
-			notes = append(notes, fmt.Sprintf("%s: %s replaces the older %s for %d cases; %s.", shown(string(k.category), 100), k.by, m, cases[k], what))
+			notes = append(notes, fmt.Sprintf("%s: %s replaces the older %s for %s; %s.", shown(string(k.category), 100), k.by, m, counted(cases[k], "case"), what))
 		}
 	}
 	return notes
@@ -634,6 +634,14 @@ func (c *combination) replaced() []string {
 func (r *Run) failed(id string) bool {
 	attempts := r.Attempts[id]
 	return len(attempts) > 0 && attempts[len(attempts)-1].State == TestFailed
+}
+
+// counted is "1 case", "2 cases".
+func counted(n int, what string) string {
+	if n != 1 {
+		what += "s"
+	}
+	return fmt.Sprintf("%d %s", n, what)
 }
 
 // listed names a few.
@@ -666,7 +674,7 @@ func (c *combination) uncovered() []string {
 		case category == specs.ClusterRules && !rules:
 			none = append(none, string(category))
 		case n == 0 && all > 0:
-			none = append(none, fmt.Sprintf("%s (%d requirements)", category, all))
+			none = append(none, fmt.Sprintf("%s (%s)", category, counted(all, "requirement")))
 		case n < all:
 			part = append(part, fmt.Sprintf("%s (%d of %d)", category, n, all))
 		}
