@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -88,7 +87,7 @@ func (o *commentOptions) baseIn(ctx context.Context, s *Surroundings, url string
 			return nil, nil, err
 		}
 	}
-	fmt.Fprintf(s.Stderr, "The base is %s, commit %s\n", newest, cmp.Or(result.Cut(run.Manifest.Source.Commit, 100), "unknown"))
+	fmt.Fprintf(s.Stderr, "The base is %s, commit %q\n", newest, result.Cut(run.Manifest.Source.Commit, 100))
 	return verdict.Judge(run), build.Doubts(runs), nil
 }
 

@@ -22,7 +22,7 @@ func TestTheBaseLiesInABucket(t *testing.T) {
 	results := b.run("Core.Network", "c1")
 	job := good[:strings.LastIndex(good, "/")]
 	const fresh, uncompared = "newly failing", "No results of the base could be read: nothing is compared with it."
-	b.want("a build", b.comment(results, "--base", good), verdict.ExitReady, fresh, "The base is "+good+", commit base")
+	b.want("a build", b.comment(results, "--base", good), verdict.ExitReady, fresh, "The base is "+good+`, commit "base"`)
 	b.want("a job", b.comment(results, "--base", job+"/"), verdict.ExitReady, fresh, "The base is "+good)
 	b.want("the aliases of a job", b.comment(results, "--base", "gs://readiness/pr-logs/directory/pull-x-core-network"), verdict.ExitReady, fresh, "The base is "+good)
 	b.want("of a cell", b.comment("ltsc2022="+results, "--base", "ltsc2022="+good), verdict.ExitReady, fresh)

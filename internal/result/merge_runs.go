@@ -9,6 +9,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -165,6 +166,13 @@ type member struct {
 	before map[string][]string
 }
 
+// testID is how [TestID] makes them. What is not like that could be made to look
+// like another run's.
+var testID = regexp.MustCompile(`^[0-9a-f]{12}$`)
+
+// ownID is an id that no other run has.
+func (m *member) ownID(id string) string { return id + "-" + m.name() }
+
 func (m *member) name() string { return fmt.Sprintf("run-%d", m.number) }
 
 // String names the run for people: by its build, where that is known.
@@ -273,7 +281,6 @@ func (c *combination) distribute() {
 			}
 			return m.shards[n]
 		}
-		// In the order of its shards, so that those stay side by side.
 		needed, counts := map[int]bool{}, map[string]bool{}
 		for i := range p.Cases {
 			if owner[p.Cases[i].ID] != m {
@@ -290,6 +297,7 @@ func (c *combination) distribute() {
 				needed[p.Tests[i].Shard] = true
 			}
 		}
+		// Its shards keep their order.
 		for n := 1; n <= p.Shards && len(m.shards) < len(needed); n++ {
 			if needed[n] {
 				shard(n)
@@ -302,8 +310,8 @@ func (c *combination) distribute() {
 			own := t.ID
 			// Runs that share a test have an entry each: what one of them saw
 			// shows nothing of the other's cluster.
-			if t.ID = own; taken[t.ID] {
-				t.ID = fmt.Sprintf("%s-%s", own, m.name())
+			if taken[own] || !testID.MatchString(own) {
+				t.ID = m.ownID(own)
 			}
 			taken[t.ID] = true
 			m.tests[own] = t.ID
@@ -319,7 +327,7 @@ func (c *combination) distribute() {
 			planned.TestIDs = slices.Clone(planned.TestIDs)
 			for i, id := range planned.TestIDs {
 				// One that the plan does not hold must not become another run's.
-				planned.TestIDs[i] = cmp.Or(m.tests[id], m.name()+"/"+id)
+				planned.TestIDs[i] = cmp.Or(m.tests[id], m.ownID(id))
 			}
 			c.plan.Cases = append(c.plan.Cases, planned)
 		}
@@ -556,22 +564,19 @@ func kindOf(p *Plan, manifests ...*Manifest) []property {
 			if n.Simulated {
 				node += " simulated"
 			}
-			switch n.OS {
-			case specs.Windows:
+			if n.OS == specs.Windows {
 				windows = append(windows, node)
-			default:
+			} else {
 				linux = append(linux, node)
 			}
 		}
 	}
 	class := ""
-	for i := range p.Tests {
-		if c := p.Tests[i].Conditions.RuntimeClass; i > 0 && c != class {
-			class = ""
-			break
-		} else {
-			class = c
-		}
+	if len(p.Tests) > 0 {
+		class = p.Tests[0].Conditions.RuntimeClass
+	}
+	if slices.ContainsFunc(p.Tests, func(t PlannedTest) bool { return t.Conditions.RuntimeClass != class }) {
+		class = ""
 	}
 	set := func(values []string) string {
 		slices.Sort(values)

@@ -182,7 +182,11 @@ func TestARunCannotBorrowResults(t *testing.T) {
 	var stolen []string
 	for i := range p.Cases {
 		if len(p.Cases[i].TestIDs) > 0 {
-			p.Cases[i].TestIDs = []string{rich.Plan.Tests[i%len(rich.Plan.Tests)].ID}
+			id := rich.Plan.Tests[i%len(rich.Plan.Tests)].ID
+			if i%2 > 0 {
+				id += "-run-1"
+			}
+			p.Cases[i].TestIDs = []string{id}
 			stolen = append(stolen, p.Cases[i].ID)
 		}
 	}
