@@ -324,6 +324,9 @@ func (o *rehearseOptions) run(ctx context.Context, s *Surroundings, args []strin
 	}
 	defer said.Close()
 	outcome, err := plan.Run(ctx, s.stop, s.Stderr, said)
+	if ctx.Err() != nil {
+		return interrupted(ctx, fmt.Errorf("rehearsing %s: killed: its build has no finished.json, and what it was doing on its cluster stays as it is: %w", pj.Spec.Job, err))
+	}
 	if err != nil {
 		if data, readErr := os.ReadFile(said.Name()); readErr == nil {
 			fmt.Fprintf(s.Stderr, "%s", data[max(0, len(data)-16<<10):])

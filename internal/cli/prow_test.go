@@ -187,7 +187,7 @@ func TestARehearsalStoppedTwiceKillsTheJob(t *testing.T) {
 	eventually(t, "the test that does not stop has started", func() bool { return r.starts("[sig-x] b") == 1 })
 	signals <- os.Interrupt
 	signals <- os.Interrupt
-	r.want("the rehearsal", <-done, verdict.ExitInterrupted)
+	r.want("the rehearsal", <-done, verdict.ExitInterrupted, "killed: its build has no finished.json")
 }
 
 func TestRehearseRefusesWhatItCannotDo(t *testing.T) {
