@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"k8s.io/apimachinery/pkg/util/validation"
 )
 
 func (v *validator) prow() {
@@ -79,8 +81,19 @@ func (v *validator) settings(field string, s JobSettings) {
 			v.add(field+".env."+name, "is set by Prow itself: take it away")
 		}
 	}
+	if s.ServiceAccount != "" && len(validation.IsDNS1123Subdomain(s.ServiceAccount)) > 0 {
+		v.add(field+".serviceAccount", "%q is no name of a service account: use small letters, digits, - and .", s.ServiceAccount)
+	}
 	presets := v.Presets()
 	for _, label := range slices.Sorted(maps.Keys(s.Labels)) {
+		switch at := field + ".labels." + label; {
+		case len(validation.IsQualifiedName(label)) > 0:
+			v.add(at, "%q is no name of a label: use letters, digits, -, _ and ., at most 63", label)
+		case len(validation.IsValidLabelValue(s.Labels[label])) > 0:
+			v.add(at, "%q is no value of a label: use letters, digits, -, _ and ., at most 63", s.Labels[label])
+		case strings.HasPrefix(label, "prow.k8s.io/") || label == "created-by-prow":
+			v.add(at, "is set by Prow itself: take it away")
+		}
 		if !strings.HasPrefix(label, "preset-") {
 			continue
 		}
