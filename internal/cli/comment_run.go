@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -22,7 +23,36 @@ import (
 const (
 	maxArchive  = 256 << 20 // of one, as it is downloaded
 	maxUnpacked = 512 << 20 // of all together
+	// What is read into memory, of all together, grows there: an empty test of two
+	// bytes to a kilobyte. A plan of the whole standard has less than 100 kB.
+	maxDescribed = 8 << 20   // plan.json and run.json
+	maxEvents    = 128 << 20 // results.jsonl
 )
+
+// budget is what may still be read into memory.
+type budget struct{ described, events int64 }
+
+// spend takes a results folder's files off. It returns an error when they are too
+// many bytes.
+func (b *budget) spend(dir string) error {
+	for _, file := range []struct {
+		name string
+		left *int64
+		of   int64
+	}{{result.PlanFile, &b.described, maxDescribed}, {result.ManifestFile, &b.described, maxDescribed}, {result.EventsFile, &b.events, maxEvents}} {
+		info, err := os.Stat(filepath.Join(dir, file.name))
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		if *file.left -= info.Size(); *file.left < 0 {
+			return usageErrorf("%s has %d bytes, and of all results of a run at most %d are read", file.name, info.Size(), file.of)
+		}
+	}
+	return nil
+}
 
 // onlyCell is what the reusable workflow calls results that it was given no name
 // for.
@@ -162,10 +192,11 @@ func (o *commentOptions) take(ctx context.Context, s *Surroundings, client *gith
 	}
 	defer os.RemoveAll(dir)
 	limits := intake.Limits{Archive: maxArchive, File: maxUnpacked / int64(len(artifacts)), Total: maxUnpacked / int64(len(artifacts))}
+	left := &budget{maxDescribed, maxEvents}
 	var expired error
 	for i, a := range artifacts {
 		fmt.Fprintf(s.Stderr, "Reading %s (%d bytes)\n", a.Name, a.Size)
-		results, err := o.takeOne(ctx, client, run, a, filepath.Join(dir, fmt.Sprint(i)), limits)
+		results, err := o.takeOne(ctx, client, run, a, filepath.Join(dir, fmt.Sprint(i)), limits, left)
 		if errors.Is(err, github.ErrExpired) {
 			expired = err
 			report.Notes = append(report.Notes, fmt.Sprintf("%s: the results have expired and are not shown", a.Of))
@@ -196,7 +227,7 @@ func (o *commentOptions) take(ctx context.Context, s *Surroundings, client *gith
 }
 
 // takeOne downloads an artifact, and reads the one results folder in it.
-func (o *commentOptions) takeOne(ctx context.Context, client *github.API, run *github.WorkflowRun, a github.Artifact, dir string, limits intake.Limits) (*result.Run, error) {
+func (o *commentOptions) takeOne(ctx context.Context, client *github.API, run *github.WorkflowRun, a github.Artifact, dir string, limits intake.Limits, left *budget) (*result.Run, error) {
 	if a.Expired {
 		return nil, fmt.Errorf("%s: %w on %s", a.Name, github.ErrExpired, a.Expires.UTC().Format("2006-01-02"))
 	}
@@ -225,6 +256,9 @@ func (o *commentOptions) takeOne(ctx context.Context, client *github.API, run *g
 	}
 	if len(found) != 1 {
 		return nil, usageErrorf("%s holds %d results folders, and merged results are one: upload what op-readiness merge wrote", a.Name, len(found))
+	}
+	if err := left.spend(found[0]); err != nil {
+		return nil, fmt.Errorf("%s: %w", a.Name, err)
 	}
 	results, err := result.Read(found[0])
 	if err != nil {
