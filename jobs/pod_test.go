@@ -1,22 +1,31 @@
 package jobs_test
 
 import (
+	"context"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
+	goruntime "runtime"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/tools/clientcmd"
 	prowapi "sigs.k8s.io/prow/pkg/apis/prowjobs/v1"
 	"sigs.k8s.io/prow/pkg/entrypoint"
 	"sigs.k8s.io/prow/pkg/kube"
 	"sigs.k8s.io/prow/pkg/pjutil"
 	"sigs.k8s.io/prow/pkg/pod-utils/decorate"
 	"sigs.k8s.io/prow/pkg/sidecar"
+	"sigs.k8s.io/yaml"
 
 	"github.com/windows-op-readiness/windows-op-readiness/internal/config"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/provider/kwok/kwoktest"
@@ -27,7 +36,7 @@ import (
 // its controller does, and creates the pod on a real API server.
 func TestPods_are_taken_by_an_API_server(t *testing.T) {
 	client := kwoktest.Client(t, kwoktest.Up(t))
-	for _, name := range []string{"azure", "tester"} {
+	for _, name := range []string{"azure", "tester", "gcb-builder"} {
 		account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: name}}
 		if _, err := client.CoreV1().ServiceAccounts("default").Create(t.Context(), account, metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
@@ -55,8 +64,79 @@ func TestPods_are_taken_by_an_API_server(t *testing.T) {
 	}
 }
 
+// TestProwJobs_are_taken_by_their_definition creates the ProwJob of every job on
+// a real API server, which has the CustomResourceDefinition of
+// kubernetes/test-infra and refuses fields that it does not know.
+func TestProwJobs_are_taken_by_their_definition(t *testing.T) {
+	made := kwoktest.Up(t)
+	rest, err := clientcmd.BuildConfigFromFlags("", made.Kubeconfig)
+	if err != nil {
+		t.Fatal(err)
+	}
+	client, err := dynamic.NewForConfig(rest)
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := os.ReadFile(filepath.Join(testInfra(t), "config/prow/cluster/prowjob-crd/prowjob_customresourcedefinition.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	definition := &unstructured.Unstructured{}
+	if err := yaml.Unmarshal(data, &definition.Object); err != nil {
+		t.Fatal(err)
+	}
+	definitions := client.Resource(schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"})
+	if _, err := definitions.Create(t.Context(), definition, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	prowJobs := client.Resource(prowapi.SchemeGroupVersion.WithResource("prowjobs")).Namespace("default")
+	err = wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
+		_, err := prowJobs.List(ctx, metav1.ListOptions{})
+		return err == nil, nil
+	})
+	if err != nil {
+		t.Fatalf("the API server does not serve ProwJobs: %v", err)
+	}
+	create := func(pj *prowapi.ProwJob) error {
+		object, err := runtime.DefaultUnstructuredConverter.ToUnstructured(pj)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = prowJobs.Create(t.Context(), &unstructured.Unstructured{Object: object}, metav1.CreateOptions{FieldValidation: metav1.FieldValidationStrict})
+		return err
+	}
+	for name, c := range configurations(t) {
+		for _, pj := range prowJobsOf(t, c) {
+			if err := create(&pj); err != nil {
+				t.Errorf("%s: %s: the API server refuses its ProwJob: %v", name, pj.Spec.Job, err)
+			}
+		}
+	}
+	wrong := prowJobsOf(t, load(t, "../op-readiness.yaml"))[0]
+	wrong.Name, wrong.Spec.Type = "wrong", "nightly"
+	if err := create(&wrong); err == nil {
+		t.Error("a ProwJob of an unknown type is taken")
+	}
+}
+
 // podsOf are the pods that Prow makes of all jobs of a configuration.
 func podsOf(t *testing.T, name string, c *config.Config) []*corev1.Pod {
+	t.Helper()
+	var pods []*corev1.Pod
+	for _, pj := range prowJobsOf(t, c) {
+		pod, err := decorate.ProwJobToPod(pj)
+		if err != nil {
+			t.Errorf("%s: %s: Prow cannot make a pod of it: %v", name, pj.Spec.Job, err)
+			continue
+		}
+		pod.Namespace = ""
+		pods = append(pods, pod)
+	}
+	return pods
+}
+
+// prowJobsOf are the ProwJobs that Prow makes of all jobs of a configuration.
+func prowJobsOf(t *testing.T, c *config.Config) []prowapi.ProwJob {
 	t.Helper()
 	cfg := prowOf(t, c).load(t)
 	refs := prowapi.Refs{Org: c.Org(), Repo: c.Repo(), BaseRef: "main", BaseSHA: "base", Pulls: []prowapi.Pull{{Number: 7, SHA: "head", Author: "member"}}}
@@ -72,19 +152,13 @@ func podsOf(t *testing.T, name string, c *config.Config) []*corev1.Pod {
 	for _, j := range cfg.AllPeriodics() {
 		specs = append(specs, pjutil.PeriodicSpec(j))
 	}
-	var pods []*corev1.Pod
+	var all []prowapi.ProwJob
 	for _, spec := range specs {
 		pj := pjutil.NewProwJob(spec, nil, nil)
 		pj.Status.BuildID = "1836000000000000017"
-		pod, err := decorate.ProwJobToPod(pj)
-		if err != nil {
-			t.Errorf("%s: %s: Prow cannot make a pod of it: %v", name, spec.Job, err)
-			continue
-		}
-		pod.Namespace = ""
-		pods = append(pods, pod)
+		all = append(all, pj)
 	}
-	return pods
+	return all
 }
 
 // TestAbortedJobs_are_uploaded_once: sidecar waits for the results that the
@@ -123,7 +197,7 @@ func TestAbortedJobs_are_uploaded_once(t *testing.T) {
 // only note how they are called, as run-capz-e2e.sh calls them.
 func TestScripts(t *testing.T) {
 	bash, err := exec.LookPath("bash")
-	if err != nil || runtime.GOOS == "windows" {
+	if err != nil || goruntime.GOOS == "windows" {
 		t.Skip("no bash as the scripts' image has it")
 	}
 	for name, c := range configurations(t) {
