@@ -228,7 +228,7 @@ func TestBuildsOfDifferentThingsAreRefused(t *testing.T) {
 		"another pull request": {replace(`"pull": 12`, `"pull": 13`), []string{"is of pull request 12", "13"}},
 		"another repository":   {replace(`"o/r"`, `"evil/r"`), []string{"is of repository o/r", "evil/r"}},
 		"another plan":         {replace(`"planDigest": "sha256:`, `"planDigest": "sha256:0`), []string{"they cannot have one verdict", "plan.json was changed"}},
-		"another format":       {replace(`"schema": 1`, `"schema": 9`), []string{"schema 9 is not known", "gs://readiness/pr-logs"}},
+		"another format":       {replace(`"schema": 1`, `"schema": 9`), []string{"/artifacts/shard-1/run.json: schema 9 is not known", "gs://readiness/pr-logs"}},
 		"no JSON":              {func(string) string { return "<html>" }, []string{"gs://readiness/pr-logs", "run.json"}},
 		"no shard":             {replace(`"shard": 1`, `"shard": 7`), []string{"it is shard 7 of a plan of 1"}},
 	} {

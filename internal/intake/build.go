@@ -367,7 +367,7 @@ func (b *Build) Runs() ([]*result.Run, error) {
 
 // renamed gives an error the build's URL in place of the folder on this machine.
 func (b *Build) renamed(err error) error {
-	return &renamedError{strings.ReplaceAll(err.Error(), b.Dir, b.URL), err}
+	return &renamedError{strings.ReplaceAll(err.Error(), b.Dir, b.URL+b.results), err}
 }
 
 type renamedError struct {
