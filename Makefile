@@ -96,6 +96,7 @@ bench: binaries ## Measure what the project promises to be good at; prints ratio
 	$(GO) run ./test/bench/preview
 	$(GO) run ./test/bench/comment
 	$(GO) run ./test/bench/jobs
+	$(GO) run ./test/bench/workflow
 
 .PHONY: clean
 clean: ## Remove what was built here; the cache of Kubernetes binaries stays

@@ -136,8 +136,8 @@ build() {
     fail "op-readiness $OPR_VERSION could not be downloaded, and there is no Go on this runner to build it with: add actions/setup-go before this step"
   fi
   echo "Building op-readiness from the action's source"
-  # The caller's module and workspace are none of its business.
-  (cd "$root" && GOWORK=off GOFLAGS=-mod=readonly go build -buildvcs=false -o "$1" ./cmd/op-readiness)
+  # The caller's workspace and flags are none of its business.
+  (cd "$root" && GOWORK=off GOFLAGS='' go build -trimpath -buildvcs=false -o "$1" ./cmd/op-readiness)
 }
 
 install() {

@@ -21,8 +21,8 @@ bare() {
 secret='(token|password|secret|data|passphrase|value)$'
 argument='^-.*(token|password|secret)[^=]*=(.+)$'
 while IFS= read -r line || [[ -n $line ]]; do
-  # JSON becomes one field a line.
-  line=${line//[\{\},]/$'\n'}
+  # Also taken apart: JSON has many fields on a line.
+  line+=$'\n'${line//[][\{\},]/$'\n'}
   while IFS= read -r field; do
     if [[ $field == *:* ]]; then
       bare "${field%%:*}"

@@ -1,0 +1,1 @@
+console.log(`Cache not found for input keys: ${process.env.INPUT_KEY}`)
