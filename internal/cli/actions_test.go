@@ -1,0 +1,60 @@
+package cli
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/windows-op-readiness/windows-op-readiness/internal/e2e/e2etest"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/verdict"
+)
+
+// outputs runs a command as a step of a workflow, and returns what the step puts
+// out.
+func (s *scene) outputs(args ...string) map[string]string {
+	s.t.Helper()
+	path := filepath.Join(s.t.TempDir(), "output")
+	var out, errs strings.Builder
+	Main(s.t.Context(), args, Surroundings{Environ: append(s.environ(), "GITHUB_ACTIONS=true", "GITHUB_OUTPUT="+path), Stdin: strings.NewReader(""), Stdout: &out, Stderr: &errs})
+	data, err := os.ReadFile(path)
+	if err != nil {
+		s.t.Fatalf("%v\n%s\n%s", err, &out, &errs)
+	}
+	outputs := map[string]string{}
+	for _, m := range regexp.MustCompile(`(?m)^([a-z]+)<<end-[0-9a-f]+\n(.*)\n`).FindAllStringSubmatch(string(data), -1) {
+		outputs[m[1]] = m[2]
+	}
+	return outputs
+}
+
+func TestAStepOfAWorkflowPutsOutWhatARunCameTo(t *testing.T) {
+	s := newScene(t, e2etest.Script{})
+	if got := s.outputs(s.args()...); got["verdict"] != "ready" || got["proven"] != "6" || got["total"] != "6" || got["rerun"] != "false" {
+		t.Errorf("a good run: %q", got)
+	}
+	s = newScene(t, e2etest.Script{Do: map[string][]string{"[sig-x] b": {e2etest.Fail}}})
+	if got := s.outputs(s.args()...); got["verdict"] != "not-ready" || got["proven"] != "5" || got["rerun"] != "true" {
+		t.Errorf("a run with a failure: %q", got)
+	}
+	// What the cluster cannot show, another attempt does not either.
+	s = newScene(t, e2etest.Script{Do: map[string][]string{"[sig-x] b": {e2etest.Skip}}})
+	if got := s.outputs(s.args()...); got["verdict"] != "inconclusive" || got["rerun"] != "false" {
+		t.Errorf("a run with a test that skips itself: %q", got)
+	}
+	artifacts := runShards(s, "2", "1", "2")
+	if got := s.outputs("merge", artifacts, "--report-dir", filepath.Join(t.TempDir(), "m")); got["verdict"] != "inconclusive" || got["rerun"] != "true" {
+		t.Errorf("a merge that lacks a shard: %q", got)
+	}
+}
+
+func TestPlanTakesTheFlagsOfRun(t *testing.T) {
+	s := newScene(t, e2etest.Script{})
+	s.want("flags of run", s.main("plan", "--procs", "2", "--retries", "1", "--wait", "--time-limit", "1h", "-o", "github-matrix", "--shards", "2"), verdict.ExitReady, `"shards":2`)
+	s.want("a wrong one", s.main("plan", "--steer", "sideways"), verdict.ExitUsage, "--steer")
+	s.want("one that there is not", s.main("plan", "--sideways"), verdict.ExitUsage, "--sideways")
+	if r := s.main("plan", "--help"); strings.Contains(r.stdout, "--steer") {
+		t.Errorf("the help of plan shows flags that change nothing:\n%s", r.stdout)
+	}
+}
