@@ -1,5 +1,6 @@
 // Package github tells GitHub what a run came to: one comment on a pull
-// request that is kept up to date, a job summary, annotations.
+// request that is kept up to date, a job summary, annotations. And it asks GitHub
+// what a workflow run came to, and for the results among its artifacts.
 //
 // Everything that is shown comes from results folders, and those may come from
 // a fork. So whatever is not this package's own text stands in code, where

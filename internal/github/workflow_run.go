@@ -253,26 +253,27 @@ func (c *API) Download(ctx context.Context, run *WorkflowRun, artifact Artifact,
 		if err != nil {
 			return fmt.Errorf("%s: %w", doing, err)
 		}
-		response, err := c.fetch(ctx, place, artifact.digest, to, limit)
+		status, header, err := c.fetch(ctx, place, artifact.digest, to, limit)
 		switch {
 		case errors.Is(err, errTooBig):
 			return fmt.Errorf("%s: %w: at most %d MiB are read", doing, err, limit>>20)
 		case ctx.Err() != nil:
 			return fmt.Errorf("%s: %w", doing, ctx.Err())
-		case response != nil && response.StatusCode == http.StatusOK:
+		case err == nil && status == http.StatusOK:
 			return nil
 		}
-		wait, again := retryAfter(response, err, try)
-		if err == nil && response.StatusCode < 500 && !limited(response) {
-			// A signature holds for a minute; the next one may be better.
-			err = fmt.Errorf("%s answers %d", place.Host, response.StatusCode)
-			wait, again = retryAfter(nil, err, try)
+		failure := err
+		if err == nil {
+			failure = fmt.Errorf("%s answers %d", place.Host, status)
 		}
+		response := &http.Response{StatusCode: status, Header: header, Body: http.NoBody}
+		if err == nil && status < 500 && !limited(response) {
+			// A signature holds for a minute; the next one may be better.
+			err = failure
+		}
+		wait, again := retryAfter(response, err, try)
 		if !again || try == tries {
-			if err == nil {
-				err = fmt.Errorf("%s answers %d", place.Host, response.StatusCode)
-			}
-			return fmt.Errorf("%s: %w: run this again", doing, err)
+			return fmt.Errorf("%s: %w: run this again", doing, failure)
 		}
 		tellWait(c.narration, response, err, wait)
 		if err := sleep(ctx, wait); err != nil {
@@ -313,20 +314,21 @@ func (c *API) locate(ctx context.Context, run *WorkflowRun, artifact Artifact) (
 
 // follows reports whether an address may be read: by https, or as the API is.
 func (c *API) follows(u *url.URL) bool {
-	return u.User == nil && (u.Scheme == "https" || u.Scheme == c.BaseURL.Scheme && u.Scheme == "http")
+	return u.User == nil && (u.Scheme == "https" || u.Scheme == "http" && c.BaseURL.Scheme == "http")
 }
 
 // maxRedirects is how often the host of an artifact may lead on.
 const maxRedirects = 3
 
-// fetch reads what is at an address, without a token. Of answers other than 200
-// nothing is written. An error does not tell the address.
-func (c *API) fetch(ctx context.Context, place *url.URL, digest string, to *os.File, limit int64) (*http.Response, error) {
+// fetch reads what is at an address, without a token, and returns status and
+// header of the answer. Of answers other than 200 nothing is written. An error does
+// not tell the address.
+func (c *API) fetch(ctx context.Context, place *url.URL, digest string, to *os.File, limit int64) (int, http.Header, error) {
 	ctx, cancel := context.WithTimeout(ctx, downloadTimeout)
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, place.String(), nil)
 	if err != nil {
-		return nil, fmt.Errorf("asking %s", place.Host)
+		return 0, nil, fmt.Errorf("asking %s", place.Host)
 	}
 	request.Header.Set("User-Agent", c.UserAgent)
 	client := &http.Client{Transport: c.next, CheckRedirect: func(next *http.Request, before []*http.Request) error {
@@ -341,17 +343,16 @@ func (c *API) fetch(ctx context.Context, place *url.URL, digest string, to *os.F
 		if errors.As(err, &told) {
 			err = told.Err // without the address
 		}
-		return nil, fmt.Errorf("asking %s: %w", place.Host, err)
+		return 0, nil, fmt.Errorf("asking %s: %w", place.Host, err)
 	}
 	defer response.Body.Close()
 	if response.StatusCode != http.StatusOK {
-		response.Body = http.NoBody
-		return response, nil
+		return response.StatusCode, response.Header, nil
 	}
 	if err := c.keep(response.Body, digest, to, limit); err != nil {
-		return nil, fmt.Errorf("reading from %s: %w", place.Host, err)
+		return 0, nil, fmt.Errorf("reading from %s: %w", place.Host, err)
 	}
-	return response, nil
+	return response.StatusCode, response.Header, nil
 }
 
 var errTooBig = errors.New("it is too big")

@@ -78,8 +78,11 @@ type stage struct {
 
 func newStage(t *testing.T) *stage {
 	t.Helper()
-	if runtime.GOOS == "windows" {
+	switch {
+	case runtime.GOOS == "windows":
 		t.Skip("act runs workflows on the host by bash")
+	case testing.Short():
+		t.Skip("act and op-readiness are built, which takes a minute or more")
 	}
 	s := &stage{Server: githubtest.New(t), t: t}
 	s.api = s.Start()

@@ -233,7 +233,7 @@ func (s *Server) serveBlob(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write([]byte(`<?xml version="1.0" encoding="utf-8"?><Error><Code>AuthenticationFailed</Code></Error>`))
 }
 
-// listen starts the place where artifacts are stored.
+// listenBlobs starts the place where artifacts are stored.
 func (s *Server) listenBlobs() {
 	server := httptest.NewServer(s)
 	s.t.Cleanup(server.Close)
