@@ -40,7 +40,7 @@ jobs:
 `
 
 func main() {
-	rounds := flag.Int("rounds", 1, "how often to measure; the best counts")
+	rounds := flag.Int("rounds", 2, "how often to measure; the best counts")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	best, err := measure(ctx, max(*rounds, 1))
