@@ -218,6 +218,18 @@ func TestAPullRequestThatIsNotThereAnyMore(t *testing.T) {
 	}
 }
 
+func TestAForkThatIsGone(t *testing.T) {
+	f := newFork(t)
+	f.upload("x", 3, f.archive(nil))
+	f.Fault = func(r *http.Request) *githubtest.Fault {
+		if !strings.HasSuffix(r.URL.Path, "/attempts/3") {
+			return nil
+		}
+		return &githubtest.Fault{Status: http.StatusOK, Body: `{"id": 16, "status": "completed", "conclusion": "success", "head_sha": "` + commentHead + `", "head_branch": "topic", "repository": {"full_name": "o/r"}, "head_repository": null}`}
+	}
+	f.want(f.main(), verdict.ExitReady, 0, "Nothing is posted: no open pull request of o/r has "+commentHead+" of a repository that is gone as its head")
+}
+
 // Whatever happens between the look at the pull request and the write, nothing is
 // written on what has changed.
 func TestAPullRequestThatChangesMeanwhile(t *testing.T) {

@@ -19,8 +19,7 @@ type Run struct {
 	Repo    string // "owner/name"
 	ID      int64
 	Attempt int // 0 is 1
-	// Head is the commit, on HeadBranch of HeadRepo, which is "" once the fork is
-	// gone.
+	// Head is the commit, on HeadBranch of HeadRepo.
 	Head, HeadRepo, HeadBranch string
 	// Event is "pull_request" where it is "", Path that of a readiness.yml.
 	Event, Path string
@@ -134,11 +133,7 @@ func (r *Run) fill(out map[string]any) map[string]any {
 	out["html_url"] = fmt.Sprintf("https://github.com/%s/actions/runs/%d", r.Repo, r.ID)
 	out["pull_requests"] = []any{} // as for a fork
 	out["repository"].(map[string]any)["full_name"], out["repository"].(map[string]any)["id"] = r.Repo, repoID(r.Repo)
-	if r.HeadRepo == "" {
-		out["head_repository"] = nil
-	} else {
-		out["head_repository"].(map[string]any)["full_name"], out["head_repository"].(map[string]any)["id"] = r.HeadRepo, repoID(r.HeadRepo)
-	}
+	out["head_repository"].(map[string]any)["full_name"], out["head_repository"].(map[string]any)["id"] = r.HeadRepo, repoID(r.HeadRepo)
 	return out
 }
 
@@ -183,7 +178,7 @@ func (a *Artifact) json(r *Run) map[string]any {
 	}
 	run := out["workflow_run"].(map[string]any)
 	run["id"], run["repository_id"], run["head_sha"], run["head_branch"] = a.Run, repoID(a.Repo), cmp.Or(a.Head, r.Head), r.HeadBranch
-	run["head_repository_id"] = repoID(cmp.Or(r.HeadRepo, r.Repo))
+	run["head_repository_id"] = repoID(r.HeadRepo)
 	return out
 }
 
