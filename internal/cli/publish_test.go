@@ -220,7 +220,7 @@ func TestPublishGoesOnWithAnAttempt(t *testing.T) {
 			panic(http.ErrAbortHandler)
 		}
 	}
-	attempt := append(args, "--attempt", "2")
+	attempt := slices.Concat(args, []string{"--attempt", "2"})
 	var none bytes.Buffer
 	if code := Main(ctx, append([]string{"publish"}, attempt...), Surroundings{Environ: emulator, Stdin: strings.NewReader(""), Stdout: &none, Stderr: &none}); code == verdict.ExitReady {
 		t.Fatal("was not killed")
