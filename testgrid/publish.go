@@ -254,8 +254,9 @@ func (p *Publisher) owner(ctx context.Context, dir string, there map[string]*buc
 
 // record is what started.json, finished.json and run.json say of their run.
 type record struct {
-	RunID    string         `json:"runID"`
-	Metadata map[string]any `json:"metadata"`
+	RunID     string         `json:"runID"`
+	Timestamp any            `json:"timestamp"`
+	Metadata  map[string]any `json:"metadata"`
 }
 
 func (r *record) run() string {
@@ -658,8 +659,9 @@ const searchBack = 24 * time.Hour
 
 // Find returns the build of the job that was started for a run, and is not
 // finished: the one that says it is the run's own, else the only one that was
-// started between a day before the run and until, and is nobody's. Errors are
-// [ErrNotStarted] and [ErrSeveral].
+// started between a day before the run and until, and is nobody's. Where the
+// run is published already, that is the build to replace. Errors are
+// [ErrNotStarted], [ErrSeveral] and [ErrHeld].
 func (p *Publisher) Find(ctx context.Context, job *Job, r *Results, until time.Time) (string, error) {
 	_, start := r.Attempt()
 	ids, err := p.builds(ctx, job, start.Add(-searchBack), until)
@@ -667,11 +669,16 @@ func (p *Publisher) Find(ctx context.Context, job *Job, r *Results, until time.T
 		return "", err
 	}
 	owners := make([]*string, len(ids)) // nil: it does not wait
+	holds := make([]bool, len(ids))
 	group, inner := errgroup.WithContext(ctx)
 	group.SetLimit(p.parallel())
 	for i, id := range ids {
 		group.Go(func() error {
-			if waits, err := p.waits(inner, job, id); err != nil || !waits {
+			waits, err := p.waits(inner, job, id)
+			if err == nil && !waits {
+				holds[i], err = p.holds(inner, job, id, r)
+			}
+			if err != nil || !waits {
 				return err
 			}
 			dir := job.BuildDir(id) + "/"
@@ -687,9 +694,11 @@ func (p *Publisher) Find(ctx context.Context, job *Job, r *Results, until time.T
 	if err := group.Wait(); err != nil {
 		return "", err
 	}
-	var own, nobodys []string
+	var own, nobodys, held []string
 	for i, id := range ids {
 		switch owner := owners[i]; {
+		case holds[i]:
+			held = append(held, id)
 		case owner == nil:
 		case *owner == r.runID():
 			own = append(own, id)
@@ -698,7 +707,9 @@ func (p *Publisher) Find(ctx context.Context, job *Job, r *Results, until time.T
 		}
 	}
 	found := own
-	if len(own) == 0 {
+	if len(own) == 0 && len(held) > 0 {
+		return p.instead(job, held)
+	} else if len(own) == 0 {
 		found = nobodys
 	}
 	switch len(found) {
@@ -708,6 +719,66 @@ func (p *Publisher) Find(ctx context.Context, job *Job, r *Results, until time.T
 		return found[0], nil
 	}
 	return "", fmt.Errorf("%w: %s; say which with --build-id", ErrSeveral, strings.Join(found, ", "))
+}
+
+// Elsewhere returns the finished build that holds the results already, though
+// it has not their own id, because 'publish start' made it; "" where there is
+// none. Where it is not to be replaced, the error is an [ErrHeld].
+func (p *Publisher) Elsewhere(ctx context.Context, job *Job, r *Results, until time.Time) (string, error) {
+	own, err := r.BuildID()
+	if err != nil {
+		return "", err
+	}
+	_, start := r.Attempt()
+	ids, err := p.builds(ctx, job, start.Add(-searchBack), until)
+	if err != nil || slices.Contains(ids, own) {
+		return "", err
+	}
+	holds := make([]bool, len(ids))
+	group, inner := errgroup.WithContext(ctx)
+	group.SetLimit(p.parallel())
+	for i, id := range ids {
+		group.Go(func() error {
+			var err error
+			holds[i], err = p.holds(inner, job, id, r)
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return "", err
+	}
+	var held []string
+	for i, id := range ids {
+		if holds[i] {
+			held = append(held, id)
+		}
+	}
+	if len(held) == 0 {
+		return "", nil
+	}
+	return p.instead(job, held)
+}
+
+// holds reports whether a build is finished with the results of this very
+// attempt at a run. Those that '--attempt' made are builds beside it.
+func (p *Publisher) holds(ctx context.Context, job *Job, id string, r *Results) (bool, error) {
+	f, err := p.record(ctx, path.Join(job.BuildDir(id), finishedFile))
+	if err != nil || f.run() != r.runID() || f.Metadata[attemptKey] != nil {
+		return false, err
+	}
+	_, start := r.Attempt()
+	ended, _ := f.Timestamp.(float64)
+	return start.Unix() <= int64(ended), nil // else it was an earlier attempt
+}
+
+// instead is the build, the newest of those that hold a run, whose place its
+// results can take.
+func (p *Publisher) instead(job *Job, held []string) (string, error) {
+	newest := held[len(held)-1]
+	if !p.Replace {
+		return "", fmt.Errorf("%w, finished, and of this very run: %s", ErrHeld, p.Bucket.URL(job.BuildDir(newest)))
+	}
+	return newest, nil
 }
 
 // Attempted returns the build that was published, wholly or in part, as an

@@ -826,6 +826,62 @@ func TestFindingTheRunsOwnBuild(t *testing.T) {
 	}
 }
 
+// Results that are published are found, whatever the build's id, so that no run
+// becomes two columns; a further attempt at the run is a build of its own.
+func TestFindingResultsThatArePublished(t *testing.T) {
+	p := emulator(t, nil)
+	publisher := testgrid.Publisher{Bucket: p.Bucket}
+	begin := func(at time.Time) string {
+		plan, err := testgrid.PlanStart(&testgrid.Options{Job: periodic, Build: buildID(t, at, fmt.Sprint(at)), URL: p.URL}, testgrid.NewStarted(&periodic, at, ""))
+		if err != nil {
+			t.Fatal(err)
+		}
+		publish(t, p.Bucket, plan)
+		return plan.Build
+	}
+	later := start.Add(5 * time.Hour)
+	run := aRun{id: "one", start: start, cases: []aCase{passes("net-a")}}
+	dir := run.write(t)
+	one := resultsIn(t, dir)
+	if id, err := publisher.Elsewhere(t.Context(), &periodic, one, later); id != "" || err != nil {
+		t.Errorf("in an empty bucket: %q, %v", id, err)
+	}
+	first := begin(start.Add(-2 * time.Minute))
+	plan, err := planOf(t, p.Bucket, periodic, first, dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	publish(t, p.Bucket, plan)
+
+	second := begin(start.Add(4*time.Hour - time.Minute))
+	looks := map[string]func(*testgrid.Results) (string, error){
+		"finish":  func(r *testgrid.Results) (string, error) { return publisher.Find(t.Context(), &periodic, r, later) },
+		"publish": func(r *testgrid.Results) (string, error) { return publisher.Elsewhere(t.Context(), &periodic, r, later) },
+	}
+	for what, look := range looks {
+		publisher.Replace = false
+		if id, err := look(one); !errors.Is(err, testgrid.ErrHeld) || !strings.Contains(err.Error(), first) {
+			t.Errorf("%s: %q, %v; want a refusal that names %s", what, id, err, first)
+		}
+		publisher.Replace = true
+		if id, err := look(one); id != first || err != nil {
+			t.Errorf("%s in its place: %q, %v; want %s", what, id, err, first)
+		}
+	}
+	publisher.Replace = false
+	run.attempt, run.start = 2, start.Add(4*time.Hour)
+	another := aRun{id: "two", start: run.start, cases: run.cases}
+	for _, r := range []aRun{run, another} {
+		results := resultsIn(t, r.write(t))
+		if id, err := looks["finish"](results); id != second || err != nil {
+			t.Errorf("finish attempt %d of %s: %q, %v; want %s", r.attempt, r.id, id, err, second)
+		}
+		if id, err := looks["publish"](results); id != "" || err != nil {
+			t.Errorf("publish attempt %d of %s: %q, %v; want its own", r.attempt, r.id, id, err)
+		}
+	}
+}
+
 // An attempt that was published in part is found, whatever of it arrived.
 func TestFindingAnAttempt(t *testing.T) {
 	run := aRun{id: "x", start: start, cases: []aCase{passes("net-a")}}

@@ -237,6 +237,9 @@ func (o *publishOptions) complete(s *Surroundings, f *pflag.FlagSet) error {
 	if job != nil && job.Decorated() && !o.DryRun && at.Scheme != bucket.File {
 		return usageErrorf("this is a Prow job: its sidecar publishes what lies in $ARTIFACTS (%s) when the job ends, and both would write the same build. Run with --report-dir \"$ARTIFACTS\", and leave 'publish' out", s.Getenv("ARTIFACTS"))
 	}
+	if at, err := testgrid.BuildTime(o.Build); err == nil && at.After(time.Now().Add(clockSkew)) {
+		fmt.Fprintf(s.Stderr, "publish: by its id, build %s is of %s: until then, whatever else this job publishes needs a larger --build-id, or is refused\n", o.Build, at.UTC().Format(time.DateOnly))
+	}
 	if o.Links == nil {
 		o.Links = map[string]string{}
 	}
@@ -410,6 +413,14 @@ func (o *publishOptions) build(ctx context.Context, s *Surroundings, p *testgrid
 	if err != nil {
 		return "", usageErrorf("%w", err)
 	}
+	if p != nil {
+		switch other, err := p.Elsewhere(ctx, &o.Job, r, now); {
+		case err != nil:
+			return "", o.failed(ctx, "", err)
+		case other != "":
+			return other, nil
+		}
+	}
 	return build, nil
 }
 
@@ -535,14 +546,19 @@ func (o *publishOptions) mend(err error) string {
 	var backwards *testgrid.BackwardsError
 	switch {
 	case errors.As(err, &backwards):
-		if at, err := testgrid.BuildTime(backwards.Newest); err == nil && at.After(time.Now().Add(clockSkew)) {
-			return fmt.Sprintf("by its id that one is of %s, so no build of now comes after it: Prow's ids are that large, and then this needs a --job of its own; else remove that build", at.UTC().Format(time.DateOnly))
-		}
+		now := time.Now()
+		at, err := testgrid.BuildTime(backwards.Newest)
 		switch {
+		case err == nil && at.After(now.Add(clockSkew)):
+			return fmt.Sprintf("by its id that one is of %s, so no build of now comes after it: Prow's ids are that large, and then this needs a --job of its own; else remove that build", at.UTC().Format(time.DateOnly))
+		case err == nil && at.After(now):
+			return fmt.Sprintf("by its id that one is of %s, which this machine's clock has yet to reach: set the clock that is wrong, or try again then", at.UTC().Format(time.RFC3339))
 		case o.verb == publishStart && o.Build != "":
 			return "without --build-id the build is one of now"
 		case o.verb == publishAll && o.Build != "":
 			return "without --build-id, --attempt N publishes the run as a build of now"
+		case o.verb == publishStart, o.Attempt != 0:
+			return "the same command again makes a build of now"
 		case o.verb == publishAll:
 			return "--attempt N publishes the run as a build of now"
 		}

@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/fsouza/fake-gcs-server/fakestorage"
 
@@ -22,6 +23,7 @@ import (
 	"github.com/windows-op-readiness/windows-op-readiness/internal/e2e/e2etest"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/result"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/verdict"
+	"github.com/windows-op-readiness/windows-op-readiness/testgrid"
 )
 
 // store is a GCS emulator with the bucket "readiness".
@@ -111,6 +113,7 @@ func TestPublishCommand(t *testing.T) {
 	}
 	s.want("in its place", publishing(emulator, nil, with(s.dir, "--replace")...), verdict.ExitReady, "20 minutes")
 
+	flags[3] = "other-job"
 	begun := publishing(emulator, nil, with("start")...)
 	s.want("start", begun, verdict.ExitReady)
 	id := strings.TrimSpace(begun.stdout)
@@ -118,9 +121,37 @@ func TestPublishCommand(t *testing.T) {
 		t.Errorf("start printed %q", begun.stdout)
 	}
 	s.want("finish, found", publishing(emulator, nil, with("finish", s.dir)...), verdict.ExitReady, "/"+id)
-	s.want("finish again", publishing(emulator, nil, with("finish", s.dir)...), verdict.ExitUsage, "publish start")
+	s.want("finish again", publishing(emulator, nil, with("finish", s.dir)...), verdict.ExitUsage, "of this very run", "/"+id, "--replace")
+	s.want("finish again, as is said", publishing(emulator, nil, with("finish", s.dir, "--replace")...), verdict.ExitReady, "/"+id)
+	s.want("publish what is finished", publishing(emulator, nil, with(s.dir)...), verdict.ExitUsage, "of this very run", "/"+id, "--replace", "--attempt N")
+	s.want("publish in its place", publishing(emulator, nil, with(s.dir, "--replace")...), verdict.ExitReady, "/"+id)
 	s.want("finish by id", publishing(emulator, nil, with("finish", s.dir, "--build-id", id)...), verdict.ExitUsage, "--replace")
 	s.want("JSON", publishing(emulator, nil, with("start", "-o", "json")...), verdict.ExitReady, `"build": "`)
+}
+
+// A build whose id is ahead of the clock keeps all of now out: whoever makes
+// one is told, and whoever meets one is told what helps.
+func TestPublishAheadOfTheClock(t *testing.T) {
+	s := newScene(t, e2etest.Script{})
+	s.want("run", s.main(s.args()...), verdict.ExitReady)
+	gcs := newStore(t)
+	emulator := []string{"STORAGE_EMULATOR_HOST=" + gcs.URL}
+	to := func(job string, args ...string) said {
+		return publishing(emulator, nil, append(args, "--bucket", "gs://readiness", "--job", job)...)
+	}
+	s.want("of 2064", to("far", "start", "--build-id", "2995312502753579301"), verdict.ExitReady, "build 2995312502753579301 is of 2064-11-30", "larger --build-id")
+	s.want("behind 2064", to("far", s.dir, "--attempt", "2"), verdict.ExitUsage, "a --job of its own")
+	soon, err := testgrid.BuildID(time.Now().Add(30*time.Minute), "x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.want("soon", to("near", "start", "--build-id", soon), verdict.ExitReady)
+	for name, got := range map[string]said{"start": to("near", "start"), "attempt 2": to("near", s.dir, "--attempt", "2")} {
+		s.want(name, got, verdict.ExitUsage, "try again then")
+		if strings.Contains(got.stderr, "--attempt N") {
+			t.Errorf("%s: what is advised leads to the same refusal: %s", name, got.stderr)
+		}
+	}
 }
 
 func TestPublishRefusesWrongFlags(t *testing.T) {
