@@ -855,8 +855,10 @@ func TestFindingResultsThatArePublished(t *testing.T) {
 
 	second := begin(start.Add(4*time.Hour - time.Minute))
 	looks := map[string]func(*testgrid.Results) (string, error){
-		"finish":  func(r *testgrid.Results) (string, error) { return publisher.Find(t.Context(), &periodic, r, later) },
-		"publish": func(r *testgrid.Results) (string, error) { return publisher.Elsewhere(t.Context(), &periodic, r, later) },
+		"finish": func(r *testgrid.Results) (string, error) { return publisher.Find(t.Context(), &periodic, r, later) },
+		"publish": func(r *testgrid.Results) (string, error) {
+			return publisher.Elsewhere(t.Context(), &periodic, r, later)
+		},
 	}
 	for what, look := range looks {
 		publisher.Replace = false
