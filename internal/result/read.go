@@ -134,6 +134,9 @@ func readJSON(path string, v any) error {
 	if len(data) > maxJSONFile {
 		return fmt.Errorf("%s is over %d MiB", path, maxJSONFile>>20)
 	}
+	if err := checkValues(data, maxValues); err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
 	if err := json.Unmarshal(data, v); err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
@@ -163,6 +166,7 @@ func (r *Run) scan(path string, take func(e *Event, line int)) error {
 	defer file.Close()
 	rest := &io.LimitedReader{R: file, N: maxEventsFile + 1}
 	lines := bufio.NewReaderSize(rest, maxEventLine)
+	all := 0
 	for n := 1; ; n++ {
 		line, err := lines.ReadSlice('\n')
 		tooLong := false
@@ -186,6 +190,13 @@ func (r *Run) scan(path string, take func(e *Event, line int)) error {
 			return fmt.Errorf("%s: line %d: %w", path, n, err)
 		case n > maxEvents:
 			return fmt.Errorf("%s has over %d lines", path, maxEvents)
+		}
+		if err := checkValues(line, maxEventValues); err != nil {
+			r.problemf("%s: line %d: %v", EventsFile, n, err)
+			continue
+		}
+		if all += values(line); all > maxAllEventValues {
+			return fmt.Errorf("%s holds over %d values: a run writes far fewer", path, maxAllEventValues)
 		}
 		var e Event
 		if err := json.Unmarshal(line, &e); err != nil {
