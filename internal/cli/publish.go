@@ -19,6 +19,7 @@ import (
 	"github.com/windows-op-readiness/windows-op-readiness/internal/config"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/prow"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/report"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/result"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/verdict"
 	"github.com/windows-op-readiness/windows-op-readiness/testgrid"
 )
@@ -346,8 +347,14 @@ func (o *publishOptions) finish(cmd *cobra.Command, s *Surroundings, dirs []stri
 	if err != nil {
 		return usageErrorf("%w", err)
 	}
+	for _, f := range results.Folders {
+		// Its end would come when TestGrid no longer reads the build.
+		if !o.DryRun && result.InUse(f.Dir) {
+			return usageErrorf("publishing %s: a run still writes there: publish it when that has ended; until then 'publish start' shows it as running, and 'testgrid preview' what it has", f.Dir)
+		}
+	}
 	if !results.Run.Finished {
-		fmt.Fprintln(s.Stderr, "publish: the run did not come to its end: it was killed, or still goes on; what it has is published as its result")
+		fmt.Fprintln(s.Stderr, "publish: the run did not come to its end: what it has is published as its result")
 	}
 	if have, all := len(results.Run.Manifests()), results.Run.Plan.Shards; have < all {
 		fmt.Fprintf(s.Stderr, "publish: these are the results of %d of %d shards, so the build is no success; name the folders of all shards\n", have, all)

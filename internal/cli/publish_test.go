@@ -129,6 +129,28 @@ func TestPublishCommand(t *testing.T) {
 	s.want("JSON", publishing(emulator, nil, with("start", "-o", "json")...), verdict.ExitReady, `"build": "`)
 }
 
+// The build of a run that goes on would be finished before the run is.
+func TestPublishOfARunThatGoesOn(t *testing.T) {
+	s := newScene(t, e2etest.Script{})
+	s.want("run", s.main(s.args()...), verdict.ExitReady)
+	gcs := newStore(t)
+	emulator := []string{"STORAGE_EMULATOR_HOST=" + gcs.URL}
+	args := []string{s.dir, "--bucket", "gs://readiness", "--job", "x"}
+	writer, err := result.Reopen(s.dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.want("it goes on", publishing(emulator, nil, args...), verdict.ExitUsage, "still writes there", "publish start")
+	if keys := gcs.keys(t); len(keys) > 0 {
+		t.Errorf("there are %q", keys)
+	}
+	s.want("dry run", publishing(emulator, nil, append(args, "--dry-run")...), verdict.ExitReady)
+	if err := writer.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s.want("it has ended", publishing(emulator, nil, args...), verdict.ExitReady)
+}
+
 // A build whose id is ahead of the clock keeps all of now out: whoever makes
 // one is told, and whoever meets one is told what helps.
 func TestPublishAheadOfTheClock(t *testing.T) {

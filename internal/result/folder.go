@@ -138,6 +138,24 @@ func open(dir string) (*Folder, error) {
 	return &Folder{dir: abs, lock: lock}, nil
 }
 
+// InUse reports whether a process writes a results folder. Where that cannot be
+// told, none does.
+func InUse(dir string) bool {
+	locks := []*flock.Flock{flock.New(dir, flock.SetFlag(os.O_RDONLY))}
+	file := filepath.Join(dir, lockFile)
+	if info, err := os.Lstat(file); err == nil && info.Mode().IsRegular() {
+		locks = append(locks, flock.New(file, flock.SetFlag(os.O_RDONLY)))
+	}
+	for _, lock := range locks {
+		free, err := lock.TryRLock()
+		_ = lock.Close() // it was only looked at
+		if err == nil && !free {
+			return true
+		}
+	}
+	return false
+}
+
 // sameFile reports whether what is locked is still what is at its path.
 func sameFile(lock *flock.Flock) bool {
 	locked, err := lock.Stat()
