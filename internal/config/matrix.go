@@ -101,6 +101,19 @@ func (c Cell) Expand(text string) string {
 	})
 }
 
+// unlike says by which values two cells differ: "cni x, runtime containerd".
+func (c Cell) unlike(other Cell) (one, another string) {
+	var mine, theirs []string
+	for _, axis := range axes {
+		a, _ := c.axis(axis)
+		b, _ := other.axis(axis)
+		if a != b {
+			mine, theirs = append(mine, axis+" "+a), append(theirs, axis+" "+b)
+		}
+	}
+	return strings.Join(mine, ", "), strings.Join(theirs, ", ")
+}
+
 // axes are the names of the axes, in the order in which they vary, the last
 // one fastest.
 var axes = []string{"kubernetes", "windows", "cni", "runtime", "isolation", "provider"}

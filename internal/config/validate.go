@@ -259,6 +259,9 @@ func (v *validator) gitHub() {
 // oneCluster notes that two cells would test one cluster.
 func (v *validator) oneCluster(field, secret string, cell Cell, secrets map[string]Cell) {
 	if other, again := secrets[secret]; again && other != cell {
+		if other.Title == cell.Title {
+			return // jobNames says what is wrong
+		}
 		v.add(field, "the cells %s and %s have the same kubeconfig, %s, so they would be one cluster: put {cell} into its name, or use overrides", other.Title, cell.Title, secret)
 		return
 	}

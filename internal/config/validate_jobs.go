@@ -100,9 +100,11 @@ func (v *validator) presetEnv(j Job) {
 }
 
 // jobNames checks that no two jobs share a name, nor, normalised, a test group.
+// The presubmits of several branches do.
 func (v *validator) jobNames() {
 	type owner struct {
-		what, name string
+		what string
+		cell Cell
 	}
 	seen := map[string]owner{}
 	for _, j := range v.Jobs() {
@@ -117,10 +119,16 @@ func (v *validator) jobNames() {
 			v.once("name", "makes %q the name of a job: use lower-case letters, digits and dashes", j.Name)
 		}
 		key := Normalise(j.Name)
-		if first, again := seen[key]; again && first.what != what {
+		first, again := seen[key]
+		switch {
+		case !again:
+		case first.what != what:
 			v.add("matrix", "the %s and the %s have one name, %s, for Prow or for TestGrid, which compares letters and digits only: rename a value of the matrix", first.what, what, j.Name)
+		case j.Kind == Periodic && first.cell != j.Cell:
+			one, other := first.cell.unlike(j.Cell)
+			v.add("matrix", "two cells are called %s, one with %s and one with %s, for a name has only the values that are not the first of their axis: rename one of these", j.Cell.Title, one, other)
 		}
-		seen[key] = owner{what, j.Name}
+		seen[key] = owner{what, j.Cell}
 		if problem := NameProblem(j.Tab); problem != "" {
 			v.add("matrix", "the tab %q %s", j.Tab, problem)
 		}
