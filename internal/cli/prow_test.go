@@ -65,14 +65,27 @@ func (r *rehearsal) args(more ...string) []string {
 	return append([]string{"prow", "rehearse", "pull-readiness", "--job-config", r.jobs, "--kubeconfig", r.kubeconfig, "--bucket", r.bucket, "--refs", "main:aaaa,7:bbbb"}, more...)
 }
 
+// builds are the folders of the builds that finished, the oldest first.
+func (r *rehearsal) builds() []string {
+	r.t.Helper()
+	found, err := filepath.Glob(filepath.Join(r.bucket, "pr-logs/pull/example_project/7/pull-readiness/*/finished.json"))
+	if err != nil || len(found) == 0 {
+		r.t.Fatalf("builds %q: %v", found, err)
+	}
+	for i := range found {
+		found[i] = filepath.Dir(found[i])
+	}
+	return found
+}
+
 // build is the folder of the one build.
 func (r *rehearsal) build() string {
 	r.t.Helper()
-	found, err := filepath.Glob(filepath.Join(r.bucket, "pr-logs/pull/example_project/7/pull-readiness/*/finished.json"))
-	if err != nil || len(found) != 1 {
-		r.t.Fatalf("builds %q: %v", found, err)
+	found := r.builds()
+	if len(found) != 1 {
+		r.t.Fatalf("builds %q", found)
 	}
-	return filepath.Dir(found[0])
+	return found[0]
 }
 
 // finished checks what Prow says of the build, and returns its results.
@@ -131,6 +144,22 @@ func TestRehearseAsProwWould(t *testing.T) {
 	}
 	// TestGrid finds the build of the pull request.
 	r.want("the grid", r.main("testgrid", "preview", r.bucket), verdict.ExitReady, "pull-readiness", filepath.Base(r.build())[10:])
+	// The advice holds, also when builds add up.
+	for range 2 {
+		r.want("the grid of the job", r.main(r.advised(got, "see the grid: op-readiness ")...), verdict.ExitReady, "pull-readiness.Overall", filepath.Base(r.builds()[0])[10:])
+		got = r.main(r.args()...)
+	}
+}
+
+// advised are the arguments of the command that a line of the output names.
+func (r *rehearsal) advised(got said, line string) []string {
+	r.t.Helper()
+	_, command, ok := strings.Cut(got.stdout, line)
+	if !ok {
+		r.t.Fatalf("no %q in\n%s", line, got.stdout)
+	}
+	command, _, _ = strings.Cut(command, "\n")
+	return strings.Fields(command)
 }
 
 func TestAJobThatFailsIsFailed(t *testing.T) {
@@ -305,4 +334,8 @@ func TestARehearsalThatIsKilled(t *testing.T) {
 	if left, _ := filepath.Glob(filepath.Join(temp, "op-readiness-rehearsal-*")); len(left) != 0 {
 		t.Errorf("left are %q", left)
 	}
+	killed := filepath.Base(r.build())[10:]
+	r.want("another rehearsal", r.main(r.args()...), verdict.ExitReady)
+	r.want("the grid of both", r.main("testgrid", "preview", r.bucket), verdict.ExitReady, killed)
+	r.want("the check of both", r.main("testgrid", "check", r.bucket), verdict.ExitReady)
 }

@@ -3,9 +3,11 @@ package grid
 import (
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -15,8 +17,13 @@ import (
 
 // IsResults reports whether dir is a results folder, or holds those of shards.
 func IsResults(dir string) bool {
-	if _, err := os.Stat(filepath.Join(dir, "started.json")); err == nil {
-		return false // a build, with results among its artifacts
+	if isBuild(dir) {
+		return false // with results among its artifacts
+	}
+	if entries, err := os.ReadDir(dir); err == nil && slices.ContainsFunc(entries, func(e fs.DirEntry) bool {
+		return isNumber(e.Name()) && isBuild(filepath.Join(dir, e.Name()))
+	}) {
+		return false // the builds of a job
 	}
 	found, err := result.Find([]string{dir})
 	return err == nil && len(found) > 0

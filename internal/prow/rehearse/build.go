@@ -7,6 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path"
+	"strconv"
+	"strings"
 
 	"github.com/windows-op-readiness/windows-op-readiness/internal/bucket"
 )
@@ -73,19 +76,48 @@ func (p *Plan) Uploaded(ctx context.Context, url string, o bucket.Options) (*Bui
 // linkKey is the metadata by which TestGrid finds the build of an alias.
 const linkKey = "x-goog-meta-link"
 
-// link adds to the alias of a pull request's build in a folder what Prow stores
-// with it in a bucket.
+// maxAlias is more than an alias has: the URL of a build.
+const maxAlias = 4 << 10
+
+// link adds to the aliases of a pull request's builds in a folder what Prow
+// stores with them in a bucket: to this build's, and to those of the job's
+// rehearsals that were killed before they did it.
 func (p *Plan) link(ctx context.Context, at *bucket.Bucket) error {
 	if at.Scheme != bucket.File || p.alias == "" {
 		return nil
 	}
-	text := []byte(at.URL(p.Build))
-	sum, err := bucket.SumOf(bytes.NewReader(text))
+	var aliases []string
+	err := at.List(ctx, bucket.ListOptions{Prefix: path.Dir(p.alias) + "/"}, func(o *bucket.Attrs) error {
+		id := strings.TrimSuffix(path.Base(o.Key), path.Ext(o.Key))
+		if _, err := strconv.ParseUint(id, 10, 64); err == nil && path.Ext(o.Key) == ".txt" {
+			aliases = append(aliases, o.Key)
+		}
+		return nil
+	})
 	if err != nil {
 		return err
 	}
-	return at.Put(ctx, &bucket.Object{
-		Key: p.alias, ContentType: "text/plain", Metadata: map[string]string{linkKey: string(text)}, Sum: sum,
-		Open: func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(text)), nil },
-	})
+	for _, alias := range aliases {
+		if a, err := at.Stat(ctx, alias); err != nil {
+			return err
+		} else if a.Metadata[linkKey] != "" {
+			continue
+		}
+		text, err := at.ReadAll(ctx, alias, maxAlias)
+		if err != nil {
+			return err
+		}
+		sum, err := bucket.SumOf(bytes.NewReader(text))
+		if err != nil {
+			return err
+		}
+		err = at.Put(ctx, &bucket.Object{
+			Key: alias, ContentType: "text/plain", Metadata: map[string]string{linkKey: strings.TrimSpace(string(text))}, Sum: sum,
+			Open: func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(text)), nil },
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
