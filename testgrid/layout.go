@@ -82,8 +82,12 @@ func (j *Job) Validate() error {
 	}
 	switch j.Type {
 	case Presubmit:
-		named("--org", j.Org, "the organisation of the pull request")
-		named("--repo", j.Repo, "the repository of the pull request")
+		if org, repo, both := strings.Cut(j.Repo, "/"); both && j.Org == "" && jobName.MatchString(org) && jobName.MatchString(repo) {
+			bad("--repo %q: say --org %s --repo %s", cut(j.Repo), org, repo)
+		} else {
+			named("--org", j.Org, "the organisation of the pull request")
+			named("--repo", j.Repo, "the repository of the pull request")
+		}
 		if j.Pull < 1 {
 			bad("--pull %d: a %s runs on a pull request; say its number", j.Pull, Presubmit)
 		}

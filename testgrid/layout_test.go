@@ -91,6 +91,14 @@ func TestEverythingThatIsWrongWithAJob(t *testing.T) {
 	}
 }
 
+// What is written as one elsewhere is two flags here.
+func TestARepositoryWithItsOrganisation(t *testing.T) {
+	job := testgrid.Job{Name: "x", Type: testgrid.Presubmit, Repo: "kubernetes/test-infra", Pull: 1, Strategy: testgrid.StrategyExplicit}
+	if err, want := job.Validate(), `--repo "kubernetes/test-infra": say --org kubernetes --repo test-infra`; fmt.Sprint(err) != want {
+		t.Errorf("got %v, want %s", err, want)
+	}
+}
+
 func TestBuildIDs(t *testing.T) {
 	at := time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC)
 	id, err := testgrid.BuildID(at, "20261121-1")

@@ -403,6 +403,11 @@ func (p *Plan) file(f *folder, name string, entry fs.DirEntry, compress bool) st
 	case len(key) > maxKey:
 		return fmt.Sprintf("its name would be over %d bytes", maxKey)
 	}
+	if name == result.MetadataFile {
+		if _, err := readMetadata(f.dir); err != nil {
+			return fmt.Sprintf("%v; nothing of it is in %s", err, finishedFile)
+		}
+	}
 	mask, err := f.maskOf(name)
 	if err != nil {
 		return fmt.Sprintf("it cannot be read: %v", err)

@@ -133,6 +133,27 @@ func TestMetadataOfTheFolder(t *testing.T) {
 	}
 }
 
+// A metadata.json that nothing is taken from is not published as if it were.
+func TestMetadataThatIsNone(t *testing.T) {
+	p := emulator(t, nil)
+	for text, why := range map[string]string{
+		"":                                "no JSON object",
+		`{"cni": "calico`:                 "no JSON object",
+		`["calico"]`:                      "no JSON object",
+		strings.Repeat(" ", 2<<20) + "{}": "over 1048576 bytes",
+	} {
+		dir := aRun{id: "20261121-1", start: start, cases: []aCase{passes("net-a")}}.write(t)
+		writeFile(t, filepath.Join(dir, "metadata.json"), text)
+		plan := planned(t, p.Bucket, periodic, dir)
+		if len(plan.Skipped) != 1 || plan.Skipped[0].File != "shard-1/metadata.json" || !strings.Contains(plan.Skipped[0].Reason, why) {
+			t.Errorf("%.20q: left out %q, want metadata.json, because of %s", text, plan.Skipped, why)
+		}
+		if slices.ContainsFunc(plan.Objects, func(o testgrid.Object) bool { return path.Base(o.Key) == "metadata.json" }) {
+			t.Errorf("%.20q is published", text)
+		}
+	}
+}
+
 // However long a run's id and scope are, finished.json stays small.
 func TestMetadataIsShort(t *testing.T) {
 	p := emulator(t, nil)

@@ -256,7 +256,11 @@ const (
 func (r *Results) written() map[string]string {
 	all, differ := map[string]string{}, map[string]bool{}
 	for _, f := range r.Folders {
-		for k, v := range readMetadata(f.Dir) {
+		values, err := readMetadata(f.Dir)
+		if err != nil {
+			continue // the plan says that the file is left out
+		}
+		for k, v := range values {
 			if old, ok := all[k]; ok && old != v {
 				differ[k] = true
 			}
@@ -269,19 +273,25 @@ func (r *Results) written() map[string]string {
 	return all
 }
 
-func readMetadata(dir string) map[string]string {
+// readMetadata reads the strings of a folder's metadata.json.
+func readMetadata(dir string) (map[string]string, error) {
 	file, err := openIn(dir, result.MetadataFile)
 	if err != nil {
-		return nil
+		return nil, err
 	}
 	defer file.Close()
-	data, err := io.ReadAll(io.LimitReader(file, maxMetadataFile))
+	data, err := io.ReadAll(io.LimitReader(file, maxMetadataFile+1))
 	if err != nil {
-		return nil
+		return nil, err
 	}
 	var values map[string]any
-	if err := json.Unmarshal(data, &values); err != nil || len(values) > maxMetadata {
-		return nil
+	switch err := json.Unmarshal(data, &values); {
+	case len(data) > maxMetadataFile:
+		return nil, fmt.Errorf("it is over %d bytes", maxMetadataFile)
+	case err != nil:
+		return nil, fmt.Errorf("it is no JSON object: %w", err)
+	case len(values) > maxMetadata:
+		return nil, fmt.Errorf("it has over %d fields", maxMetadata)
 	}
 	out := map[string]string{}
 	for k, v := range values {
@@ -289,7 +299,7 @@ func readMetadata(dir string) map[string]string {
 			out[k] = s
 		}
 	}
-	return out
+	return out, nil
 }
 
 // openIn opens a regular file of a folder, and nothing that lies outside of

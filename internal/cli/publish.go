@@ -78,7 +78,7 @@ publish: its sidecar does.`,
   op-readiness publish results --bucket file:///tmp/bucket --job windows-readiness --dry-run
   op-readiness publish shard-1 shard-2 --bucket gs://my-results --job pull-windows-readiness \
     --type presubmit --org kubernetes --repo kubernetes --pull 123`,
-		Args: usageArgs(cobra.MinimumNArgs(1)),
+		Args: someResults,
 		RunE: func(cmd *cobra.Command, args []string) error { return o.finish(cmd, s, args) },
 	}
 	f := cmd.Flags()
@@ -116,12 +116,20 @@ func newPublishFinishCommand(s *Surroundings) *cobra.Command {
 one of the job that was started, up to a day before the run, and is not finished.
 --dry-run looks for it, too.`,
 		Example: `  op-readiness publish finish results --bucket gs://my-results --job windows-readiness`,
-		Args:    usageArgs(cobra.MinimumNArgs(1)),
+		Args:    someResults,
 		RunE:    func(cmd *cobra.Command, args []string) error { return o.finish(cmd, s, args) },
 	}
 	o.addFlags(cmd.Flags())
 	o.addFinishFlags(cmd.Flags())
 	return cmd
+}
+
+// someResults wants the results folders to be named.
+func someResults(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return usageErrorf("which results? Name the folder that 'run --report-dir' wrote, such as: %s results --job NAME", cmd.CommandPath())
+	}
+	return nil
 }
 
 func (o *publishOptions) addFlags(f *pflag.FlagSet) {

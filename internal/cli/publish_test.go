@@ -197,7 +197,8 @@ func TestPublishRefusesWrongFlags(t *testing.T) {
 	} {
 		s.want(text, publishing(nil, nil, append([]string{s.dir}, args...)...), verdict.ExitUsage, text)
 	}
-	s.want("no folder", publishing(nil, nil, "--job", "x", "--bucket", "gs://readiness"), verdict.ExitUsage)
+	s.want("no folder", publishing(nil, nil, "--job", "x", "--bucket", "gs://readiness"), verdict.ExitUsage, "which results?", "op-readiness publish results")
+	s.want("finish no folder", publishing(nil, nil, "finish", "--job", "x", "--bucket", "gs://readiness"), verdict.ExitUsage, "op-readiness publish finish results")
 }
 
 // The sidecar of a Prow job publishes what the job leaves; to a folder, and to
