@@ -186,34 +186,97 @@ func sentence(s string) string {
 	return s
 }
 
-// about says what was tested.
+// about says what was tested. Shards may have had clusters of their own: no
+// cluster is told larger than it was.
 func about(run *result.Run) string {
+	var shapes []shape
+	count := map[shape]int{}
+	for _, nodes := range clustersOf(run) {
+		s := shapeOf(nodes)
+		if count[s]++; count[s] == 1 {
+			shapes = append(shapes, s)
+		}
+	}
+	var parts []string
+	for i, s := range shapes {
+		if i == maxIDs {
+			parts = append(parts, "and " + plural(len(shapes)-i, "other cluster"))
+			break
+		}
+		text := s.String()
+		if count[s] > 1 {
+			text = fmt.Sprintf("%d clusters, each of %s", count[s], text)
+		}
+		parts = append(parts, text)
+	}
+	return fmt.Sprintf("Kubernetes %s, %s.", plain(run.Manifest.Cluster.ServerVersion, maxCell), strings.Join(parts, "; "))
+}
+
+// shape is what is told of the nodes of a cluster.
+type shape struct {
+	linux, windows, simulated int
+	builds                    string
+}
+
+func shapeOf(nodes []*result.Node) shape {
+	var s shape
 	builds := map[string]bool{}
-	linux, windows, simulated := 0, 0, 0
-	for _, m := range run.Manifests() {
-		for _, n := range m.Cluster.Nodes {
-			switch n.OS {
-			case specs.Windows:
-				windows++
-				if n.WindowsBuild != "" {
-					builds[n.WindowsBuild] = true
-				}
-			case specs.Linux:
-				linux++
+	for _, n := range nodes {
+		switch n.OS {
+		case specs.Windows:
+			s.windows++
+			if n.WindowsBuild != "" {
+				builds[n.WindowsBuild] = true
 			}
-			if n.Simulated {
-				simulated++
+		case specs.Linux:
+			s.linux++
+		}
+		if n.Simulated {
+			s.simulated++
+		}
+	}
+	s.builds = list(keys(builds), maxNames, plain)
+	return s
+}
+
+func (s shape) String() string {
+	text := plural(s.linux, "Linux node") + ", " + plural(s.windows, "Windows node")
+	if s.builds != "" {
+		text += " (" + s.builds + ")"
+	}
+	if s.simulated > 0 {
+		text += fmt.Sprintf(", %d of them simulated", s.simulated)
+	}
+	return text
+}
+
+// clustersOf are the nodes of each cluster that the results come from. Shards were
+// on one cluster when they saw a node of the same name, and none of them made a
+// cluster for itself.
+func clustersOf(run *result.Run) [][]*result.Node {
+	type node struct{ made, name string }
+	var clusters [][]*result.Node
+	home := map[node]int{}
+	for _, m := range run.Manifests() {
+		at := len(clusters)
+		for i := range m.Cluster.Nodes {
+			if known, ok := home[node{m.Target.Made, m.Cluster.Nodes[i].Name}]; ok {
+				at = known
+				break
+			}
+		}
+		if at == len(clusters) {
+			clusters = append(clusters, nil)
+		}
+		for i := range m.Cluster.Nodes {
+			n := &m.Cluster.Nodes[i]
+			if _, known := home[node{m.Target.Made, n.Name}]; !known {
+				home[node{m.Target.Made, n.Name}] = at
+				clusters[at] = append(clusters[at], n)
 			}
 		}
 	}
-	text := fmt.Sprintf("Kubernetes %s, %s, %s", plain(run.Manifest.Cluster.ServerVersion, maxCell), plural(linux, "Linux node"), plural(windows, "Windows node"))
-	if len(builds) > 0 {
-		text += " (" + list(keys(builds), maxNames, plain) + ")"
-	}
-	if simulated > 0 {
-		text += fmt.Sprintf(", %d of them simulated", simulated)
-	}
-	return text + "."
+	return clusters
 }
 
 func keys(set map[string]bool) []string {

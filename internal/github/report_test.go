@@ -121,6 +121,32 @@ func TestOneRun(t *testing.T) {
 	golden(t, r.Markdown(MaxComment))
 }
 
+// Clusters of the shards' own are not added up to one.
+func TestEachClusterIsToldAsLargeAsItWas(t *testing.T) {
+	shard := func(n int, made string, nodes ...string) result.Manifest {
+		m := result.Manifest{Shard: n, Target: result.Target{Made: made}}
+		for _, name := range nodes {
+			m.Cluster.Nodes = append(m.Cluster.Nodes, result.Node{Name: name, OS: specs.OS(strings.TrimRight(name, "123")), Simulated: made != ""})
+		}
+		return m
+	}
+	for want, shards := range map[string][]result.Manifest{
+		"v1.36.3, 2 Linux nodes, 1 Windows node.": {shard(1, "", "linux1", "linux2", "windows1"), shard(2, "", "linux1", "linux2", "windows1")},
+		// A node left, and another came.
+		"v1.36.3, 1 Linux node, 2 Windows nodes.":                                         {shard(1, "", "linux1", "windows1"), shard(2, "", "linux1", "windows2")},
+		"v1.36.3, 3 clusters, each of 1 Linux node, 1 Windows node, 2 of them simulated.": {shard(1, "kwok/a", "linux1", "windows1"), shard(2, "kwok/b", "linux1", "windows1"), shard(3, "kwok/c", "linux1", "windows1")},
+		"v1.36.3, 1 Linux node, 1 Windows node; 1 Linux node, 2 Windows nodes.":           {shard(1, "", "linux1", "windows1"), shard(2, "", "linux2", "windows2", "windows3")},
+		"v1.36.3, 1 Linux node, 0 Windows nodes; 2 Linux nodes, 0 Windows nodes; 3 Linux nodes, 0 Windows nodes; and 1 other cluster.": {
+			shard(1, "", "linux1"), shard(2, "", "linux2", "linux3"), shard(3, "", "linux11", "linux12", "linux13"), shard(4, "", "linux21", "linux22", "linux23", "linux31")},
+	} {
+		c := someRun("")
+		c.Run.Manifest.Shards = shards
+		if text := (&Report{Cells: []Cell{c}}).Markdown(MaxComment); !strings.Contains(text, want) {
+			t.Errorf("it does not say %q:\n%.600s", want, text)
+		}
+	}
+}
+
 func TestAMatrix(t *testing.T) {
 	second := judged("v1.35, ltsc2025", outcome{specs.CoreNetwork, "core-network.dns", verdict.Passed, ""})
 	r := Report{Cells: []Cell{someRun("v1.36, ltsc2022"), second}, Links: someLinks, Reporter: "readiness.yml of fork/r"}
