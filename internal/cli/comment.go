@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"os"
 	"regexp"
 	"slices"
@@ -127,16 +126,15 @@ func (o *commentOptions) run(cmd *cobra.Command, args []string, s *Surroundings)
 	if o.WorkflowRun != 0 && len(args) > 0 {
 		return usageErrorf("--workflow-run: the results are the artifacts of that run, or those in %s: give one of the two", args[0])
 	}
-	bases, err := o.bases(cmd.Context(), s)
-	if err != nil {
+	if err := o.checkBases(); err != nil {
 		return err
 	}
-	report, err := o.report(args, bases)
+	report, err := o.report(args)
 	if err != nil {
 		return err
 	}
 	if len(args) == 0 {
-		return interrupted(cmd.Context(), o.runOfWorkflow(cmd.Context(), s, report, bases))
+		return interrupted(cmd.Context(), o.runOfWorkflow(cmd.Context(), s, report))
 	}
 	if err := o.complete(s); err != nil {
 		return err
@@ -146,7 +144,14 @@ func (o *commentOptions) run(cmd *cobra.Command, args []string, s *Surroundings)
 			return err
 		}
 	}
-	report.Commit, report.Reporter = o.Commit, o.reporter
+	bases, err := o.bases(cmd.Context(), s)
+	if err != nil {
+		return err
+	}
+	for i := range report.Cells {
+		report.Cells[i].Base = bases[report.Cells[i].Name]
+	}
+	report.Commit, report.Reporter, report.Notes = o.Commit, o.reporter, o.baseNotes
 	if err := o.tellActions(report, s); err != nil {
 		return err
 	}
@@ -167,9 +172,24 @@ func (o *commentOptions) room() int { return github.MaxComment - len(o.marker().
 
 // belongs returns an error when results, called by name, are not for what the
 // comment is about. Where another workflow made them, they must say that they
-// are.
+// are, each shard of them.
 func (o *commentOptions) belongs(run *result.Run, name string) error {
-	source := run.Manifest.Source
+	if n := len(run.Manifest.Runs); n > 0 && o.triggering != nil {
+		return usageErrorf("%s: the results are combined of %d runs, and this is about run %d: upload what op-readiness merge wrote of that run alone", name, n, o.triggering.Run)
+	}
+	if err := o.isOf(&run.Manifest.Source, name); err != nil || o.triggering == nil {
+		return err
+	}
+	for _, m := range run.Manifests() {
+		if err := o.isOf(&m.Source, fmt.Sprintf("%s: shard %d", name, m.Shard)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// isOf holds where results come from against what the comment is about.
+func (o *commentOptions) isOf(source *result.Source, name string) error {
 	whose := "this is about"
 	if o.triggering != nil {
 		whose = "the workflow run was for"
@@ -191,11 +211,11 @@ func (o *commentOptions) belongs(run *result.Run, name string) error {
 
 // report reads and judges the results in folders, and makes a report of them
 // that may have no cell yet.
-func (o *commentOptions) report(args []string, bases map[string]*verdict.Judgement) (*github.Report, error) {
+func (o *commentOptions) report(args []string) (*github.Report, error) {
 	if err := github.ValidID(o.ID); err != nil {
 		return nil, usageErrorf("--comment-id: %w", err)
 	}
-	r := &github.Report{Notes: o.baseNotes}
+	r := &github.Report{}
 	for _, arg := range args {
 		name, dir := nameAndDir(arg)
 		if slices.ContainsFunc(r.Cells, func(c github.Cell) bool { return c.Name == name }) {
@@ -205,9 +225,10 @@ func (o *commentOptions) report(args []string, bases map[string]*verdict.Judgeme
 		if err != nil {
 			return nil, usageErrorf("%w", err)
 		}
-		r.Cells = append(r.Cells, github.Cell{Name: name, Run: run, Judgement: verdict.Judge(run), Base: bases[name]})
+		r.Cells = append(r.Cells, github.Cell{Name: name, Run: run, Judgement: verdict.Judge(run)})
 	}
-	for _, name := range slices.Sorted(maps.Keys(bases)) {
+	for _, b := range o.Base {
+		name, _ := nameAndSource(b)
 		if len(args) > 0 && !slices.ContainsFunc(r.Cells, func(c github.Cell) bool { return c.Name == name }) {
 			return nil, usageErrorf("--base: no results are named %q", name)
 		}

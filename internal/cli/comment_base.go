@@ -12,15 +12,30 @@ import (
 	"github.com/windows-op-readiness/windows-op-readiness/internal/verdict"
 )
 
+// checkBases checks what is said of the bases, without reading them.
+func (o *commentOptions) checkBases() error {
+	named := map[string]bool{}
+	for _, b := range o.Base {
+		name, source := nameAndSource(b)
+		if named[name] {
+			return usageErrorf("--base: two are named %q", name)
+		}
+		named[name] = true
+		if isURL(source) {
+			if err := bucketURL(source); err != nil {
+				return usageErrorf("--base: %w", err)
+			}
+		}
+	}
+	return nil
+}
+
 // bases reads and judges the results of the base branch, by name. What cannot be
 // had from a bucket has no judgement: that is noted, and nothing is compared.
 func (o *commentOptions) bases(ctx context.Context, s *Surroundings) (map[string]*verdict.Judgement, error) {
 	bases := map[string]*verdict.Judgement{}
 	for _, b := range o.Base {
 		name, source := nameAndSource(b)
-		if _, twice := bases[name]; twice {
-			return nil, usageErrorf("--base: two are named %q", name)
-		}
 		if !isURL(source) {
 			run, err := result.Read(source)
 			if err != nil {
@@ -28,9 +43,6 @@ func (o *commentOptions) bases(ctx context.Context, s *Surroundings) (map[string
 			}
 			bases[name] = verdict.Judge(run)
 			continue
-		}
-		if err := bucketURL(source); err != nil {
-			return nil, usageErrorf("--base: %w", err)
 		}
 		of := ""
 		if name != "" {

@@ -96,7 +96,7 @@ func (o *commentOptions) completeRun(s *Surroundings) error {
 
 // runOfWorkflow reports on a workflow run whose artifacts are the results.
 // Whoever opened the pull request may have made them up.
-func (o *commentOptions) runOfWorkflow(ctx context.Context, s *Surroundings, report *github.Report, bases map[string]*verdict.Judgement) error {
+func (o *commentOptions) runOfWorkflow(ctx context.Context, s *Surroundings, report *github.Report) error {
 	if err := o.completeRun(s); err != nil {
 		return err
 	}
@@ -127,6 +127,11 @@ func (o *commentOptions) runOfWorkflow(ctx context.Context, s *Surroundings, rep
 	if len(artifacts) == 0 {
 		return o.tellNoResults(ctx, s, client, run, pulls)
 	}
+	bases, err := o.bases(ctx, s)
+	if err != nil {
+		return err
+	}
+	report.Notes = o.baseNotes
 	if err := o.take(ctx, s, client, run, artifacts, report, bases); err != nil {
 		return err
 	}

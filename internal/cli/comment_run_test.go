@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -213,7 +214,12 @@ func TestAPullRequestThatIsNotThereAnyMore(t *testing.T) {
 			f.upload("x", 3, f.archive(nil))
 			test.pull.Repo, test.pull.Number = "o/r", 7
 			f.SetPull(test.pull)
-			f.want(f.main(), verdict.ExitReady, 0, test.says)
+			// Nor is anything fetched to compare it with.
+			got := f.main("--base", "file:///nowhere/at/all")
+			f.want(got, verdict.ExitReady, 0, test.says)
+			if strings.Contains(got.stderr, "base") {
+				t.Errorf("the base was looked for:\n%s", got.stderr)
+			}
 		})
 	}
 }
@@ -295,6 +301,17 @@ func TestResultsThatAreNotOfThisRun(t *testing.T) {
 		`the results are of run "15", and this is about run 16`:                                        source("build", "15"),
 		`op-readiness-x-merged-attempt-3: the results are for repository ""`:                           source("repository", ""),
 		`op-readiness-x-merged-attempt-3: the results are of run ""`:                                   source("build", ""),
+		`the results are combined of 2 runs, and this is about run 16`: func(m map[string]any) {
+			m["runs"] = []map[string]any{{"runID": "a"}, {"runID": "b"}}
+		},
+		`op-readiness-x-merged-attempt-3: shard 2: the results are for commit "` + headOfBase + `"`: func(m map[string]any) {
+			shard := func(n int, commit string) map[string]any {
+				s := maps.Clone(m["source"].(map[string]any))
+				s["commit"] = commit
+				return map[string]any{"schema": 1, "shard": n, "source": s}
+			}
+			m["shards"] = []map[string]any{shard(1, commentHead), shard(2, headOfBase)}
+		},
 	} {
 		f := newFork(t)
 		f.upload("good", 3, f.archive(nil))
