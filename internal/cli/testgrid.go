@@ -78,8 +78,11 @@ func (o *gridSource) open(ctx context.Context, s *Surroundings, name string) (*g
 		return o.openResults(name)
 	}
 	if !isURL {
-		if _, err := os.Stat(name); err != nil {
+		switch info, err := os.Stat(name); {
+		case err != nil:
 			return nil, nil, usageErrorf("%w; name a folder, gs://BUCKET or s3://BUCKET", err)
+		case !info.IsDir():
+			return nil, nil, usageErrorf("%s is a file: name the folder of a bucket, of a job or of results", name)
 		}
 	}
 	if o.Endpoint == "" && strings.HasPrefix(name, bucket.GCS+"://") {

@@ -74,6 +74,8 @@ func TestTestGridCommands(t *testing.T) {
 func TestTestGridRefusesWrongArguments(t *testing.T) {
 	s := newScene(t, e2etest.Script{})
 	empty, missing := t.TempDir(), filepath.Join(t.TempDir(), "missing")
+	file := filepath.Join(t.TempDir(), "results.tar")
+	s.write(file, "x")
 	for _, c := range []struct {
 		code int
 		says string
@@ -87,6 +89,7 @@ func TestTestGridRefusesWrongArguments(t *testing.T) {
 		{verdict.ExitUsage, "--config, which is missing", []string{"preview", empty, "--group", "x"}},
 		{verdict.ExitUsage, "no such file", []string{"preview", missing}},
 		{verdict.ExitUsage, "no such file", []string{"check", missing}},
+		{verdict.ExitUsage, "is a file: name the folder", []string{"check", file}},
 		{verdict.ExitUsage, "its scheme is unknown", []string{"preview", "https://x"}},
 		{verdict.ExitUsage, "no such file", []string{"preview", empty, "--config", missing}},
 		{verdict.ExitInconclusive, "no builds: builds are folders with a number", []string{"preview", empty}},
