@@ -13,6 +13,13 @@ here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 source "$here/lib.sh"
 root=$(cd "$here/../.." && pwd)
 
+# Where another composite action uses this one, GitHub gives that one's reference and
+# repository. The runner unpacks actions by theirs: .../_actions/OWNER/NAME/REF.
+if [[ $root =~ /_actions/([^/]+/[^/]+)/(.+)$ ]]; then
+  OPR_REPOSITORY=${BASH_REMATCH[1]}
+  OPR_REF=${BASH_REMATCH[2]}
+fi
+
 platform() {
   case ${RUNNER_OS:-} in
     Linux) os=linux ;;

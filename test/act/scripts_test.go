@@ -287,34 +287,61 @@ func TestWhereTheBinaryComesFrom(t *testing.T) {
 	}
 	// At a release, the workflows name its version.
 	release := filepath.Join(t.TempDir(), "repository")
-	for _, name := range []string{"get.sh", "lib.sh"} {
-		data, err := os.ReadFile(filepath.Join(root, "scripts", "action", name))
-		if err == nil {
-			err = os.MkdirAll(filepath.Join(release, "scripts", "action"), 0o755)
-		}
-		if err == nil {
-			err = os.WriteFile(filepath.Join(release, "scripts", "action", name), data, 0o755)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := os.MkdirAll(filepath.Join(release, ".github", "workflows"), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	workflow, err := os.ReadFile(filepath.Join(root, ".github", "workflows", "readiness.yml"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	workflow = bytes.ReplaceAll(workflow, []byte("windows-op-readiness/windows-op-readiness@main"), []byte("windows-op-readiness/windows-op-readiness@v1.4.0"))
-	if err := os.WriteFile(filepath.Join(release, ".github", "workflows", "readiness.yml"), workflow, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	copyOfARelease(t, release, "v1.4.0")
 	for ref, want := range map[string]string{"v1": "v1.4.0", "v1.4": "v1.4.0", "v2": ""} {
-		cmd, done := prepare(t, "get.sh", map[string]string{"ARGUMENTS": "locate", "OPR_REF": ref, "RUNNER_TOOL_CACHE": self})
-		cmd.Args[1] = filepath.Join(release, "scripts", "action", "get.sh")
-		if s := done(cmd.Run()); s.code != 0 || s.output["version"] != want {
+		s := executeIn(t, release, "get.sh", map[string]string{"ARGUMENTS": "locate", "OPR_REF": ref, "RUNNER_TOOL_CACHE": self})
+		if s.code != 0 || s.output["version"] != want {
 			t.Errorf("ref %q: exit code %d, version %q, want %q\n%s", ref, s.code, s.output["version"], want, s.out)
 		}
 	}
+}
+
+// Another composite action that uses this one lends it its reference and its
+// repository, whose releases are none of ours.
+func TestAnActionInAnotherActionIsStillItself(t *testing.T) {
+	const asset, content = "op-readiness_v1.2.3_linux_amd64", "#!/bin/sh\necho op-readiness v1.2.3\n"
+	server := releases(t, map[string]string{asset: content, "checksums.txt": fmt.Sprintf("%x  %s\n", sha256.Sum256([]byte(content)), asset)})
+	for ref, want := range map[string]string{"v1.2.3": "v1.2.3", "v1": "v1.2.3", "main": "", "feature/v9.9.9": ""} {
+		at, tools := filepath.Join(t.TempDir(), "_actions", "o", "r", ref), t.TempDir()
+		copyOfARelease(t, at, "v1.2.3")
+		env := map[string]string{"ARGUMENTS": "locate", "OPR_REF": "v7.0.0", "OPR_REPOSITORY": "mallory/wrapper", "RUNNER_TOOL_CACHE": tools, "GITHUB_SERVER_URL": server}
+		s := executeIn(t, at, "get.sh", env)
+		if s.code != 0 || s.output["version"] != want {
+			t.Errorf("%s: exit code %d, version %q, want %q\n%s", ref, s.code, s.output["version"], want, s.out)
+			continue
+		}
+		if want == "" {
+			continue
+		}
+		env["ARGUMENTS"], env["OPR_VERSION"], env["OPR_FOLDER"], env["OPR_BINARY"] = "install", s.output["version"], s.output["folder"], s.output["binary"]
+		if s := executeIn(t, at, "get.sh", env); s.code != 0 || !strings.Contains(s.out, "Downloading "+server+"/o/r/releases/") {
+			t.Errorf("%s: exit code %d\n%s", ref, s.code, s.out)
+		}
+	}
+}
+
+// copyOfARelease makes at what of a release's commit get.sh needs.
+func copyOfARelease(t *testing.T, at, version string) {
+	t.Helper()
+	for _, name := range []string{"scripts/action/get.sh", "scripts/action/lib.sh", ".github/workflows/readiness.yml"} {
+		data, err := os.ReadFile(filepath.Join(root, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		data = bytes.ReplaceAll(data, []byte("windows-op-readiness/windows-op-readiness@main"), []byte("windows-op-readiness/windows-op-readiness@"+version))
+		if err := os.MkdirAll(filepath.Dir(filepath.Join(at, name)), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(at, name), data, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// executeIn runs a script of the copy of this repository in a folder.
+func executeIn(t *testing.T, folder, name string, env map[string]string) script {
+	t.Helper()
+	cmd, done := prepare(t, name, env)
+	cmd.Args[1] = filepath.Join(folder, "scripts", "action", name)
+	return done(cmd.Run())
 }
