@@ -17,6 +17,8 @@ import (
 
 	"github.com/invopop/jsonschema"
 	"gopkg.in/yaml.v3"
+
+	"github.com/windows-op-readiness/windows-op-readiness/specs"
 )
 
 // DefaultPath is where the file lies in a repository.
@@ -425,6 +427,10 @@ func (r *reader) checkText(n *yaml.Node, s *jsonschema.Schema, field string) {
 		var allowed []string
 		for _, e := range s.Enum {
 			allowed = append(allowed, fmt.Sprint(e))
+		}
+		if c, err := specs.ParseCategory(n.Value); err == nil && slices.Contains(allowed, string(c)) {
+			r.add(n.Line, field, "%q is spelled %s here: write that", clip(n.Value), c) // an older name, or small letters
+			return
 		}
 		r.add(n.Line, field, "%q is unknown: %s", clip(n.Value), oneOf(n.Value, allowed))
 	case s.MinLength != nil && size < int(*s.MinLength) && size == 0:
