@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path"
@@ -235,6 +236,9 @@ func (o *rehearseOptions) prowJob(ctx context.Context, args []string) (*prowapi.
 		return pj, nil
 	}
 	c, err := rehearse.Load(o.ProwConfig, o.JobConfig)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, usageErrorf("--job-config: %w: name the file or folder of the jobs, or make them with 'op-readiness generate prow'", err)
+	}
 	if err != nil {
 		return nil, usageErrorf("--job-config: %w", err)
 	}
@@ -261,8 +265,10 @@ func (o *rehearseOptions) run(ctx context.Context, s *Surroundings, args []strin
 	if err != nil {
 		return err
 	}
-	if o.Kubeconfig == "" && o.Cluster == "" && !o.makesCluster(pj) {
-		return usageErrorf("%s tests a cluster: name it with --kubeconfig, or make one with --cluster %s", pj.Spec.Job, kwok.ProviderName)
+	noCluster := o.Kubeconfig == "" && o.Cluster == ""
+	if o.Cluster != "" && o.makesCluster(pj) {
+		o.Cluster = ""
+		fmt.Fprintf(s.Stderr, "--cluster %s is not needed: %s makes its cluster itself\n", kwok.ProviderName, pj.Spec.Job)
 	}
 	self, err := os.Executable()
 	if err != nil {
@@ -289,8 +295,8 @@ func (o *rehearseOptions) run(ctx context.Context, s *Surroundings, args []strin
 	if o.Endpoint != "" {
 		options.Host = append(options.Host, "STORAGE_EMULATOR_HOST="+strings.TrimPrefix(o.Endpoint, "http://"))
 	}
-	if o.Cluster != "" {
-		// It is made when it is clear that the job can be rehearsed.
+	if o.Cluster != "" || noCluster && o.needsCluster(pj) {
+		// It is made, or asked for, when it is clear that the job can be rehearsed.
 		options.Kubeconfig = filepath.Join(work, "kubeconfig")
 	}
 	plan, err := rehearse.Make(pj, options)
@@ -300,6 +306,9 @@ func (o *rehearseOptions) run(ctx context.Context, s *Surroundings, args []strin
 	}
 	if err != nil {
 		return err
+	}
+	if noCluster && o.needsCluster(pj) {
+		return usageErrorf("%s tests a cluster: name it with --kubeconfig, or make one with --cluster %s", pj.Spec.Job, kwok.ProviderName)
 	}
 	o.announce(s, plan)
 	if o.DryRun {
@@ -339,15 +348,29 @@ func (o *rehearseOptions) run(ctx context.Context, s *Surroundings, args []strin
 	return o.conclude(context.WithoutCancel(ctx), s, plan, outcome)
 }
 
-// makesCluster reports whether a job makes its cluster itself, or needs none.
+// makesCluster reports whether a job makes its cluster itself.
 func (o *rehearseOptions) makesCluster(pj *prowapi.ProwJob) bool {
+	return strings.Contains(o.commandOf(pj), "--cluster")
+}
+
+// needsCluster reports whether a job has to be given a cluster. A command in
+// place of the job's that does not call op-readiness may do without.
+func (o *rehearseOptions) needsCluster(pj *prowapi.ProwJob) bool {
+	if o.Command != "" && !strings.Contains(o.Command, rehearse.Tool) {
+		return false
+	}
+	return !o.makesCluster(pj) && !strings.Contains(o.commandOf(pj), "--dry-run")
+}
+
+// commandOf is what runs: the job's command, or the one in its place.
+func (o *rehearseOptions) commandOf(pj *prowapi.ProwJob) string {
 	text := o.Command
 	if text == "" && pj.Spec.PodSpec != nil {
 		for _, c := range pj.Spec.PodSpec.Containers {
 			text += " " + strings.Join(append(slices.Clone(c.Command), c.Args...), " ")
 		}
 	}
-	return strings.Contains(text, "--cluster") || strings.Contains(text, "--dry-run")
+	return text
 }
 
 func (o *rehearseOptions) announce(s *Surroundings, p *rehearse.Plan) {

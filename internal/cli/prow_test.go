@@ -230,6 +230,7 @@ func TestRehearseRefusesWhatItCannotDo(t *testing.T) {
 	}{
 		"a typo":                  {append(refs, "pull-readines", "--kubeconfig", r.kubeconfig), []string{`has no job "pull-readines"; did you mean pull-readiness?`}},
 		"no cluster":              {append(refs, "pull-readiness"), []string{"pull-readiness tests a cluster: name it with --kubeconfig, or make one with --cluster kwok"}},
+		"another image, too":      {append(periodic, "--refs", "main:aaaa", "post-image"), []string{"container test runs /run.sh of the image image-builder"}},
 		"privileged":              {append(refs, "pull-privileged", "--kubeconfig", r.kubeconfig), []string{"container test is privileged", "--command"}},
 		"another image":           {append(refs, "pull-other", "--kubeconfig", r.kubeconfig), []string{"runs make of the image golang:1.26", "--env TOKEN=VALUE", "volume docker is the node's /var/run/docker, mounted at /var/run/docker", "--volume docker=DIR"}},
 		"two of a name":           {[]string{"--job-config", jobs, "pull-twice", "--kubeconfig", r.kubeconfig}, []string{"pull-twice is there 2 times", "on release-1.0"}},
@@ -237,7 +238,7 @@ func TestRehearseRefusesWhatItCannotDo(t *testing.T) {
 		"a pull for a periodic":   {append(periodic, "ci-readiness", "--pull", "3"), []string{"ci-readiness is periodic"}},
 		"no pull for a presubmit": {[]string{"--job-config", jobs, "pull-readiness", "--refs", "main:aaaa", "--kubeconfig", r.kubeconfig}, []string{"names no pull request: say main:aaaa,NUMBER:SHA"}},
 		"another branch":          {[]string{"--job-config", jobs, "pull-readiness", "--refs", "dev:aaaa,1:b", "--kubeconfig", r.kubeconfig}, []string{"of example/project, a presubmit on main"}},
-		"no such folder":          {[]string{"--job-config", "nowhere", "x"}, []string{"nowhere"}},
+		"no such folder":          {[]string{"--job-config", "nowhere", "x"}, []string{"reading jobs: stat nowhere", "op-readiness generate prow"}},
 		"no such kubeconfig":      {append(refs, "pull-readiness", "--kubeconfig", "nowhere"), []string{"--kubeconfig: stat nowhere"}},
 		"no such utilities":       {append(refs, "pull-readiness", "--kubeconfig", r.kubeconfig, "--utilities", t.TempDir()), []string{"--utilities: ", "initupload", "name a folder with the programs"}},
 		"no such volume":          {append(refs, "pull-readiness", "--kubeconfig", r.kubeconfig, "--volume", "a=nowhere"), []string{"--volume a: stat nowhere"}},
@@ -256,6 +257,17 @@ func TestRehearseDryRun(t *testing.T) {
 	if _, err := os.Stat(r.bucket); err == nil {
 		t.Error("a dry run made the bucket")
 	}
+}
+
+// A job that makes its cluster is not given another.
+func TestRehearseMakesNoClusterBesideTheJobs(t *testing.T) {
+	s := newScene(t, e2etest.Script{})
+	jobs := filepath.Join("..", "prow", "rehearse", "testdata", "jobs.yaml")
+	s.want("a periodic", s.main("prow", "rehearse", "ci-readiness", "--job-config", jobs, "--cluster", "kwok", "--dry-run"), verdict.ExitReady,
+		"--cluster kwok is not needed: ci-readiness makes its cluster itself")
+	// Nor does what stands for a job that makes an image need one.
+	s.want("a postsubmit", s.main("prow", "rehearse", "post-image", "--job-config", jobs, "--refs", "main:aaaa", "--command", "make image", "--dry-run"), verdict.ExitReady,
+		"command:      make image")
 }
 
 // In a bucket Prow keeps the alias by which TestGrid finds the build itself.
