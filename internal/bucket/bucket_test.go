@@ -546,6 +546,20 @@ func TestWithoutCredentials(t *testing.T) {
 	}
 }
 
+func TestAServerThatIsNotThere(t *testing.T) {
+	gone := httptest.NewServer(http.NotFoundHandler())
+	gone.Close()
+	t.Setenv("AWS_ACCESS_KEY_ID", "test")
+	t.Setenv("AWS_SECRET_ACCESS_KEY", "test")
+	for _, url := range []string{"gs://readiness", "s3://readiness"} {
+		b := open(t, url, Options{Retry: hasty, Endpoint: gone.URL})
+		err := b.List(t.Context(), ListOptions{}, func(*Attrs) error { return nil })
+		if host := strings.TrimPrefix(gone.URL, "http://"); err == nil || !strings.Contains(err.Error(), host) || !strings.Contains(err.Error(), "see that the network leads there") {
+			t.Errorf("%s: %v; want %s, and what to look at", url, err, host)
+		}
+	}
+}
+
 // loses lets uploads and removals arrive, and loses each answer to them. When
 // all is set, no other request is answered either.
 func loses(all *atomic.Bool) func(http.Handler) http.Handler {

@@ -61,6 +61,7 @@ func (b *Bucket) explain(deed, key string, err error) error {
 		return wrap(source.error)
 	}
 	status := statusOf(err)
+	var request *url.Error
 	switch {
 	case errors.Is(err, ErrExists) || status == http.StatusPreconditionFailed:
 		return wrap(ErrExists)
@@ -82,6 +83,8 @@ func (b *Bucket) explain(deed, key string, err error) error {
 		return wrap(fmt.Errorf("%w: it takes %s on %s (%s)%s", ErrDenied, permission, b.URL(""), text(err), b.grant()))
 	case errors.Is(err, fs.ErrPermission):
 		return wrap(fmt.Errorf("%w: make %s readable and writable for this user", fs.ErrPermission, b.Dir))
+	case status == 0 && errors.As(err, &request):
+		return wrap(fmt.Errorf("%w; see that the network leads there, and that --endpoint or $STORAGE_EMULATOR_HOST, where one is set, is right", scrub(err)))
 	}
 	return wrap(scrub(err))
 }
