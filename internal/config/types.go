@@ -231,7 +231,7 @@ type Schedule struct {
 	// Runs once in this time, at a time of day that the job's name decides, so that jobs are spread: 24h, 168h or what divides 24h; the default is 24h.
 	Every Duration `yaml:"every,omitempty"`
 	// Runs at these times, as cron has it, in UTC.
-	Cron string `yaml:"cron,omitempty" jsonschema:"minLength=9"`
+	Cron string `yaml:"cron,omitempty" jsonschema:"minLength=1"`
 	// Runs this long after the last run began, as Prow has it.
 	Interval Duration `yaml:"interval,omitempty"`
 	// Runs this long after the last run ended, as Prow has it.
@@ -379,7 +379,7 @@ type Scheduled struct {
 	// Runs once in this time, at a time that the name decides: 24h, 168h or what divides 24h; the default is 24h.
 	Every Duration `yaml:"every,omitempty"`
 	// Runs at these times, as cron has it, in UTC.
-	Cron string `yaml:"cron,omitempty" jsonschema:"minLength=9"`
+	Cron string `yaml:"cron,omitempty" jsonschema:"minLength=1"`
 }
 
 // Comment is the comment on pull requests.
