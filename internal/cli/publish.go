@@ -358,7 +358,7 @@ func (o *publishOptions) finish(cmd *cobra.Command, s *Surroundings, dirs []stri
 	for _, f := range results.Folders {
 		// Its end would come when TestGrid no longer reads the build.
 		if !o.DryRun && result.InUse(f.Dir) {
-			return usageErrorf("publishing %s: a run still writes there: publish it when that has ended; until then 'publish start' shows it as running, and 'testgrid preview' what it has", f.Dir)
+			return usageErrorf("publishing %s: a run still writes there: publish it when that has ended; until then 'testgrid preview' shows what it has", f.Dir)
 		}
 	}
 	if !results.Run.Finished {

@@ -140,7 +140,7 @@ func TestPublishOfARunThatGoesOn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.want("it goes on", publishing(emulator, nil, args...), verdict.ExitUsage, "still writes there", "publish start")
+	s.want("it goes on", publishing(emulator, nil, args...), verdict.ExitUsage, "still writes there", "testgrid preview")
 	if keys := gcs.keys(t); len(keys) > 0 {
 		t.Errorf("there are %q", keys)
 	}
