@@ -13,6 +13,7 @@ import (
 	"github.com/windows-op-readiness/windows-op-readiness/internal/config"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/verdict"
 	"github.com/windows-op-readiness/windows-op-readiness/jobs"
+	"github.com/windows-op-readiness/windows-op-readiness/specs"
 )
 
 const prowConfig = `repository: example/cni
@@ -68,7 +69,8 @@ func TestGenerateProw_jobs_call_this_program_as_it_wants_to_be_called(t *testing
 				t.Errorf("%s: %s calls %q, with arguments that are no flags", file, j.Name, args)
 			}
 			want := c.JobCategories(j)
-			if len(o.selection.Categories) > 0 && !slices.Equal(o.selection.Categories, want) {
+			whole := len(o.selection.Categories) == 0 && len(want) == len(specs.Categories())
+			if !whole && !slices.Equal(o.selection.Categories, want) {
 				t.Errorf("%s: %s runs %v, want %v", file, j.Name, o.selection.Categories, want)
 			}
 		}

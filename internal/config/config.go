@@ -236,7 +236,15 @@ func (c *Config) Warnings() []string {
 			all = append(all, fmt.Sprintf("the cell %s is run by Prow and by GitHub Actions, and both publish as %s: see prow.periodics.cells and github.scheduled.cells", cell.Title, c.PeriodicName(cell)))
 		}
 	}
-	for _, cell := range c.Cells() {
+	cells := c.Cells()
+	outside := map[Cell]bool{}
+	for _, j := range c.Jobs() {
+		if j.Kind == Presubmit && !slices.Contains(cells, j.Cell) && !outside[j.Cell] {
+			outside[j.Cell] = true
+			all = append(all, fmt.Sprintf("%s tests the cell %s, which the matrix does not have: see prow.presubmits.cell, and cell of prow.overrides", j.Name, j.Cell.Title))
+		}
+	}
+	for _, cell := range cells {
 		version := cell.Version()
 		if version == "" || seen[version] {
 			continue

@@ -539,6 +539,27 @@ func TestConfig_warns_of_versions_that_nobody_looked_at(t *testing.T) {
 	}
 }
 
+func TestConfig_warns_of_presubmits_outside_the_matrix(t *testing.T) {
+	const prow = "prow: {image: registry.example.com/op-readiness:v1, kubeconfigSecret: \"k-{cell}\"%s}\n"
+	for more, want := range map[string]string{
+		"": "",
+		`, presubmits: {cell: {kubernetes: "1.35"}}`:               "",
+		`, presubmits: {cell: {kubernetes: "1.34"}}`:               "pull-windows-op-readiness tests the cell 1.34-ltsc2022",
+		`, presubmits: {cell: {windows: "2025"}}`:                  "pull-windows-op-readiness tests the cell 1.36-ltsc2025",
+		`, overrides: [{when: {branches: [v1]}, cell: {cni: me}}]`: "pull-windows-op-readiness tests the cell 1.36-ltsc2022-me",
+	} {
+		got := strings.Join(parse(t, fmt.Sprintf(axes, `"1.36", "1.35"`, `"2022"`)+fmt.Sprintf(prow, more)).Warnings(), "\n")
+		if want == "" && got != "" || !strings.Contains(got, want) || strings.Contains(got, "\n") {
+			t.Errorf("%s: warnings are %q, want %q", more, got, want)
+		}
+	}
+	// The first values, which presubmits have by themselves, may be excluded.
+	text := strings.Replace(fmt.Sprintf(axes, `"1.36", "1.35"`, `"2022"`), "matrix:", "matrix:\n  exclude: [{kubernetes: \"1.36\"}]", 1)
+	if got := parse(t, text+fmt.Sprintf(prow, "")).Warnings(); len(got) != 1 || !strings.Contains(got[0], "1.36-ltsc2022") {
+		t.Errorf("warnings are %q", got)
+	}
+}
+
 func TestWith_every_setting_can_be_overridden(t *testing.T) {
 	c := parse(t, string(files(t, "good")["every-field"]))
 	base := reflect.TypeFor[config.JobSettings]()
