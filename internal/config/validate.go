@@ -209,10 +209,10 @@ func (v *validator) selectors(field string, all []Selector) {
 func (v *validator) gitHub() {
 	g := v.GitHub
 	v.expressions()
-	v.secretName("github.kubeconfigSecret", g.KubeconfigSecret)
+	v.gitHubSecret("github.kubeconfigSecret", g.KubeconfigSecret)
 	for i, o := range g.Overrides {
 		field := fmt.Sprintf("github.overrides[%d]", i)
-		v.secretName(field+".kubeconfigSecret", o.KubeconfigSecret)
+		v.gitHubSecret(field+".kubeconfigSecret", o.KubeconfigSecret)
 		if v.selector(field+".when", o.When) && !slices.ContainsFunc(v.Cells(), o.When.Matches) {
 			v.add(field+".when", "matches no cell: name less, or values that occur together")
 		}
