@@ -322,7 +322,8 @@ clusters: [{name: nowhere, cluster: {server: "https://127.0.0.1:1"}}]
 contexts: [{name: nowhere, context: {cluster: nowhere, user: me}}]
 users: [{name: me, user: {token: ` + token + `}}]
 `
-	log := run(t, r, runner.Workflow{Run: runID + 1, Artifacts: t.TempDir(), Secrets: map[string]string{"KUBECONFIG_CONTENT": kubeconfig}, Repository: caller(t, `
+	artifacts := t.TempDir()
+	log := run(t, r, runner.Workflow{Run: runID + 1, Artifacts: artifacts, Secrets: map[string]string{"KUBECONFIG_CONTENT": kubeconfig}, Repository: caller(t, `
 on: push
 jobs:
   readiness:
@@ -342,6 +343,20 @@ jobs:
 	// What the runner is asked to mask, it does not show.
 	if strings.Contains(log.Text(), token) || strings.Contains(strings.ReplaceAll(log.Said, "::add-mask::"+token, ""), token) {
 		t.Error("the log holds the token")
+	}
+	files := 0
+	if err := filepath.WalkDir(artifacts, func(path string, d os.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		files++
+		data, err := os.ReadFile(path)
+		if bytes.Contains(data, []byte(token)) {
+			t.Errorf("artifact %s holds the token", path)
+		}
+		return err
+	}); err != nil || files == 0 {
+		t.Errorf("%d files in artifacts, %v", files, err)
 	}
 }
 

@@ -129,3 +129,18 @@ func TestJobsThatOthersCallAskForNoPermission(t *testing.T) {
 		}
 	}
 }
+
+// Whatever event has a pull request, one from a fork has no identity of ours.
+func TestNothingIsPublishedForAFork(t *testing.T) {
+	var w struct {
+		Jobs map[string]struct {
+			If string
+		}
+	}
+	if err := yaml.Unmarshal([]byte(ours(t)[".github/workflows/readiness.yml"]), &w); err != nil {
+		t.Fatal(err)
+	}
+	if want := "(!github.event.pull_request || github.event.pull_request.head.repo.full_name == github.repository)"; !strings.HasSuffix(w.Jobs["publish"].If, "&& "+want) {
+		t.Errorf("publish runs if %s, and should only if also %s", w.Jobs["publish"].If, want)
+	}
+}
