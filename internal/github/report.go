@@ -200,7 +200,7 @@ func about(run *result.Run) string {
 	var parts []string
 	for i, s := range shapes {
 		if i == maxIDs {
-			parts = append(parts, "and " + plural(len(shapes)-i, "other cluster"))
+			parts = append(parts, "and "+plural(len(shapes)-i, "other cluster"))
 			break
 		}
 		text := s.String()
