@@ -1,7 +1,6 @@
 package jobs_test
 
 import (
-	"flag"
 	"io"
 	"os"
 	"os/exec"
@@ -11,7 +10,8 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/golden"
+
 	"github.com/sirupsen/logrus"
 	prowconfig "sigs.k8s.io/prow/pkg/config"
 	"sigs.k8s.io/yaml"
@@ -20,28 +20,9 @@ import (
 	"github.com/windows-op-readiness/windows-op-readiness/jobs"
 )
 
-var update = flag.Bool("update", false, "write golden files anew")
-
 func TestMain(m *testing.M) {
 	logrus.SetOutput(io.Discard) // Prow narrates each request
 	os.Exit(m.Run())
-}
-
-func golden(t *testing.T, name string, got []byte) {
-	t.Helper()
-	name = filepath.Join("testdata", name)
-	if *update {
-		if err := os.WriteFile(name, got, 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatalf("%v; run go test -update", err)
-	}
-	if diff := cmp.Diff(string(want), string(got)); diff != "" {
-		t.Errorf("%s (-want +got):\n%s", name, diff)
-	}
 }
 
 // configurations are those that are rendered: this project's own, those in
@@ -233,7 +214,7 @@ func TestRender(t *testing.T) {
 			}
 			for _, f := range files {
 				if f.Data != nil {
-					golden(t, filepath.Join(name, strings.TrimSuffix(f.Name, ".yaml")+".golden"), f.Data)
+					golden.Equal(t, filepath.Join(name, strings.TrimSuffix(f.Name, ".yaml")+".golden"), f.Data)
 				}
 			}
 		})

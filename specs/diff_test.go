@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/windows-op-readiness/windows-op-readiness/internal/golden"
+
 	"github.com/windows-op-readiness/windows-op-readiness/specs"
 )
 
@@ -81,7 +83,7 @@ func TestExport(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	golden(t, "export-1.36.3.yaml", string(data))
+	golden.Equal(t, "export-1.36.3.yaml", string(data))
 }
 
 func TestExport_refuses_what_one_skip_cannot_say(t *testing.T) {

@@ -11,6 +11,8 @@ import (
 	"testing"
 	"testing/fstest"
 
+	"github.com/windows-op-readiness/windows-op-readiness/internal/golden"
+
 	"github.com/windows-op-readiness/windows-op-readiness/specs"
 )
 
@@ -45,7 +47,7 @@ func TestLoad(t *testing.T) {
 				out.Write(data)
 				out.WriteByte('\n')
 			}
-			golden(t, "load/"+e.Name()+".golden", out.String())
+			golden.Equal(t, "load/"+e.Name()+".golden", out.String())
 		})
 	}
 }

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/windows-op-readiness/windows-op-readiness/internal/golden"
+
 	"github.com/windows-op-readiness/windows-op-readiness/specs"
 )
 
@@ -69,7 +71,7 @@ func TestStandard_is_as_reviewed(t *testing.T) {
 		}
 		out.WriteByte('\n')
 	}
-	golden(t, "standard.golden", out.String())
+	golden.Equal(t, "standard.golden", out.String())
 }
 
 func TestStandard_has_every_requirement(t *testing.T) {

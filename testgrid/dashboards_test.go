@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/windows-op-readiness/windows-op-readiness/internal/golden"
+
 	"cloud.google.com/go/storage"
 	tgconfig "github.com/GoogleCloudPlatform/testgrid/config"
 	"github.com/GoogleCloudPlatform/testgrid/config/yamlcfg"
@@ -114,7 +116,7 @@ func TestRender(t *testing.T) {
 			if err != nil || string(again) != string(data) {
 				t.Errorf("rendered again, it is another (%v)", err)
 			}
-			compareWith(t, "TestRender_"+name+".golden", string(data))
+			golden.Equal(t, "TestRender_"+name+".golden", string(data))
 			cfg := read(t, data)
 			if name != "annotations" {
 				if err := tgconfig.Validate(cfg); err != nil {

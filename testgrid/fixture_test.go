@@ -1,7 +1,6 @@
 package testgrid_test
 
 import (
-	"flag"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -13,7 +12,6 @@ import (
 	"time"
 
 	"github.com/fsouza/fake-gcs-server/fakestorage"
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/windows-op-readiness/windows-op-readiness/internal/bucket"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/report"
@@ -22,26 +20,6 @@ import (
 	"github.com/windows-op-readiness/windows-op-readiness/specs"
 	"github.com/windows-op-readiness/windows-op-readiness/testgrid"
 )
-
-var update = flag.Bool("update", false, "write the golden files in place of comparing with them")
-
-// compareWith compares with a golden file.
-func compareWith(t testing.TB, name, got string) {
-	t.Helper()
-	file := filepath.Join("testdata", name)
-	if *update {
-		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatalf("%v; write it with: go test ./testgrid -update", err)
-	}
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("differs from %s; if that is right: go test ./testgrid -update\n(-want +got)\n%s", file, diff)
-	}
-}
 
 // aRun describes a results folder.
 type aRun struct {

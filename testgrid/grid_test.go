@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/windows-op-readiness/windows-op-readiness/internal/golden"
+
 	"cloud.google.com/go/storage"
 	configpb "github.com/GoogleCloudPlatform/testgrid/pb/config"
 	statuspb "github.com/GoogleCloudPlatform/testgrid/pb/test_status"
@@ -87,7 +89,7 @@ func wantGrid(t *testing.T, name string, columns []updater.InflatedColumn) {
 		c.Column.Build = fmt.Sprintf("build %d", len(columns)-i)
 		got.WriteString(show(c))
 	}
-	compareWith(t, name+".txt", got.String())
+	golden.Equal(t, name+".txt", got.String())
 }
 
 func TestGridOfEveryOutcome(t *testing.T) {

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/windows-op-readiness/windows-op-readiness/internal/golden"
+
 	"github.com/windows-op-readiness/windows-op-readiness/internal/bucket"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/grid"
 )
@@ -55,7 +57,7 @@ func TestPreviewOfEveryOutcome(t *testing.T) {
 		}
 		tab := previewOf(t, source)
 		// The commit is what publish is told; a results folder does not know it.
-		compareWith(t, "grid-every-outcome.txt", strings.Replace(inWords(tab), "| missing |", "| 0123456789abcdef |", 1))
+		golden.Equal(t, "grid-every-outcome.txt", strings.Replace(inWords(tab), "| missing |", "| 0123456789abcdef |", 1))
 		if tab.Status != "FLAKY" || !strings.HasPrefix(tab.Message, "0 of 1 (0.0%) recent columns passed") {
 			t.Errorf("the summarizer says %s: %s", tab.Status, tab.Message)
 		}
@@ -67,7 +69,7 @@ func TestPreviewOfEveryOutcome(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		compareWith(t, "grid-every-outcome.txt", inWords(previewOf(t, source)))
+		golden.Equal(t, "grid-every-outcome.txt", inWords(previewOf(t, source)))
 	})
 	t.Run("folder", func(t *testing.T) {
 		folder := t.TempDir()
@@ -86,7 +88,7 @@ func TestPreviewOfEveryOutcome(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			compareWith(t, "grid-every-outcome.txt", inWords(previewOf(t, source)))
+			golden.Equal(t, "grid-every-outcome.txt", inWords(previewOf(t, source)))
 		}
 	})
 }

@@ -18,6 +18,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/windows-op-readiness/windows-op-readiness/internal/golden"
+
 	"github.com/johannesboyne/gofakes3"
 	"github.com/johannesboyne/gofakes3/backend/s3mem"
 
@@ -31,12 +33,12 @@ func TestPlans(t *testing.T) {
 	at := time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC)
 	run := aRun{id: "20261121-1", start: at, cases: []aCase{passes("net-a"), fails("net-b")}}
 	dir := run.write(t)
-	compareWith(t, "plan-periodic.txt", listing(planned(t, b, periodic, dir)))
-	compareWith(t, "plan-presubmit.txt", listing(planned(t, b, presubmit, dir)))
+	golden.Equal(t, "plan-periodic.txt", listing(planned(t, b, periodic, dir)))
+	golden.Equal(t, "plan-presubmit.txt", listing(planned(t, b, presubmit, dir)))
 	run.shards = 2
 	one := run.write(t)
 	run.shard = 2
-	compareWith(t, "plan-shards.txt", listing(planned(t, b, periodic, one, run.write(t))))
+	golden.Equal(t, "plan-shards.txt", listing(planned(t, b, periodic, one, run.write(t))))
 }
 
 func content(t *testing.T, b *bucket.Bucket, key string) string {
@@ -198,7 +200,7 @@ func TestOnlyWhatIsOfAResultsFolderIsPublished(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := listing(planned(t, b, periodic, dir))
-	compareWith(t, "plan-hostile.txt", strings.ReplaceAll(strings.ReplaceAll(got, strings.Repeat("long/", 200), "long/(200 times)"), dir, "DIR"))
+	golden.Equal(t, "plan-hostile.txt", strings.ReplaceAll(strings.ReplaceAll(got, strings.Repeat("long/", 200), "long/(200 times)"), dir, "DIR"))
 }
 
 // Whoever wrote a folder, and whatever into it: no secret of a known form is

@@ -5,7 +5,6 @@ package binaries_test
 import (
 	"context"
 	"errors"
-	"flag"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -13,13 +12,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/golden"
 
 	"github.com/windows-op-readiness/windows-op-readiness/internal/binaries"
 	"github.com/windows-op-readiness/windows-op-readiness/scripts/pins"
 )
-
-var update = flag.Bool("update", false, "rewrite golden files")
 
 func TestFailedBuildReportsItsCommandAndTheEndOfItsOutput(t *testing.T) {
 	b := newBench(t)
@@ -95,25 +92,9 @@ func TestVersionThatIsNotPinned(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	golden(t, "testdata/generated.mod", got)
+	golden.Equal(t, "generated.mod", got)
 	contains(t, b.builds()[0], "gitVersion=v1.44.2", "gitMinor=44")
 	contains(t, b.told.String(), "not a pinned version")
-}
-
-func golden(t *testing.T, file string, got []byte) {
-	t.Helper()
-	if *update {
-		if err := os.WriteFile(file, got, 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), string(got)); diff != "" {
-		t.Errorf("%s (rewrite it with -update):\n%s", file, diff)
-	}
 }
 
 func TestVersions(t *testing.T) {

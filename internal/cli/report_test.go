@@ -4,17 +4,14 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"flag"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/windows-op-readiness/windows-op-readiness/internal/golden"
 
 	"github.com/windows-op-readiness/windows-op-readiness/internal/report"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/verdict"
 )
-
-var updateReport = flag.Bool("update-report", false, "write the golden files of report in place of comparing with them")
 
 // recorded is what a real run left, on a simulated cluster with the real
 // e2e.test: two cases that passed, and one that needed containers.
@@ -66,19 +63,7 @@ func TestReportWithOtherSpecs(t *testing.T) {
 		if got.code != verdict.ExitInconclusive || !strings.Contains(got.stderr, "judged with the spec files of testdata/report/other") {
 			t.Errorf("exit code %d\n%s", got.code, got.stderr)
 		}
-		file := filepath.Join("testdata", "TestReportWithOtherSpecs_"+format+".golden")
-		if *updateReport {
-			if err := os.WriteFile(file, []byte(got.stdout), 0o644); err != nil {
-				t.Fatal(err)
-			}
-		}
-		want, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got.stdout != string(want) {
-			t.Errorf("differs from %s; if that is right: go test ./internal/cli -run Report -update-report\n%s", file, got.stdout)
-		}
+		golden.Equal(t, "TestReportWithOtherSpecs_"+format+".golden", got.stdout)
 	}
 }
 

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -15,6 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/windows-op-readiness/windows-op-readiness/internal/golden"
+
 	"github.com/google/go-cmp/cmp"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"gopkg.in/yaml.v3"
@@ -22,24 +23,6 @@ import (
 	"github.com/windows-op-readiness/windows-op-readiness/internal/config"
 	"github.com/windows-op-readiness/windows-op-readiness/specs"
 )
-
-var update = flag.Bool("update", false, "write golden files anew")
-
-func golden(t *testing.T, name string, got []byte) {
-	t.Helper()
-	if *update {
-		if err := os.WriteFile(name, got, 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatalf("%v; run go test -update", err)
-	}
-	if diff := cmp.Diff(string(want), string(got)); diff != "" {
-		t.Errorf("%s (-want +got):\n%s", name, diff)
-	}
-}
 
 func files(t testing.TB, dir string) map[string][]byte {
 	t.Helper()
@@ -117,7 +100,7 @@ func TestSchema_refuses_with_the_loader(t *testing.T) {
 			if held(s, data) == nil {
 				t.Error("the schema accepts it")
 			}
-			refused(t, name, "testdata/schema/"+name+".golden", data)
+			refused(t, name, "schema/"+name+".golden", data)
 		})
 	}
 }
@@ -126,7 +109,7 @@ func TestParse_refuses_what_no_schema_can(t *testing.T) {
 	s := whole(t)
 	for name, data := range files(t, "refused") {
 		t.Run(name, func(t *testing.T) {
-			refused(t, name, "testdata/refused/"+name+".golden", data)
+			refused(t, name, "refused/"+name+".golden", data)
 			parses := !slices.Contains([]string{"empty", "not-yaml", "not-utf-8", "field-twice", "merge-key", "two-documents"}, name)
 			if err := held(s, data); parses && err != nil {
 				t.Errorf("the schema refuses it, so it belongs into testdata/schema: %v", err)
@@ -144,7 +127,7 @@ func refused(t *testing.T, name, file string, data []byte) {
 	if !errors.As(err, &problems) {
 		t.Fatalf("the loader says %v, want problems", err)
 	}
-	golden(t, file, []byte(err.Error()+"\n"))
+	golden.Equal(t, file, []byte(err.Error()+"\n"))
 	for _, p := range problems {
 		if p.Line == 0 && p.Field != "" {
 			t.Errorf("%v: has no line", p)
@@ -332,7 +315,7 @@ func TestJobs(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			golden(t, "testdata/good/"+name+".jobs.golden", out)
+			golden.Equal(t, "good/"+name+".jobs.golden", out)
 		})
 	}
 }

@@ -2,15 +2,14 @@ package github
 
 import (
 	"bytes"
-	"flag"
 	"fmt"
-	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"github.com/windows-op-readiness/windows-op-readiness/internal/golden"
 
 	"github.com/yuin/goldmark"
 	"github.com/yuin/goldmark/extension"
@@ -21,8 +20,6 @@ import (
 	"github.com/windows-op-readiness/windows-op-readiness/internal/verdict"
 	"github.com/windows-op-readiness/windows-op-readiness/specs"
 )
-
-var update = flag.Bool("update", false, "write the golden files in place of comparing with them")
 
 // outcome is a case of a judgement that a test makes up.
 type outcome struct {
@@ -80,26 +77,6 @@ func judged(name string, outcomes ...outcome) Cell {
 	return Cell{Name: name, Run: run, Judgement: j}
 }
 
-func golden(t *testing.T, got string) {
-	t.Helper()
-	path := filepath.Join("testdata", t.Name()+".golden.md")
-	if *update {
-		if err := os.MkdirAll("testdata", 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got != string(want) {
-		t.Errorf("it is not what %s says:\n%s", path, got)
-	}
-}
-
 func someRun(name string) Cell {
 	cell := judged(name,
 		outcome{specs.CoreNetwork, "core-network.dns", verdict.Passed, ""},
@@ -118,7 +95,7 @@ var someLinks = []Link{{"full report", "https://github.com/o/r/actions/runs/17"}
 
 func TestOneRun(t *testing.T) {
 	r := Report{Cells: []Cell{someRun("")}, Commit: "0123456789abcdef0123456789abcdef01234567", Links: someLinks}
-	golden(t, r.Markdown(MaxComment))
+	golden.Equal(t, t.Name()+".golden.md", r.Markdown(MaxComment))
 }
 
 // Clusters of the shards' own are not added up to one.
@@ -150,7 +127,7 @@ func TestEachClusterIsToldAsLargeAsItWas(t *testing.T) {
 func TestAMatrix(t *testing.T) {
 	second := judged("v1.35, ltsc2025", outcome{specs.CoreNetwork, "core-network.dns", verdict.Passed, ""})
 	r := Report{Cells: []Cell{someRun("v1.36, ltsc2022"), second}, Links: someLinks, Reporter: "readiness.yml of fork/r"}
-	golden(t, r.Markdown(MaxComment))
+	golden.Equal(t, t.Name()+".golden.md", r.Markdown(MaxComment))
 }
 
 func TestAgainstTheBase(t *testing.T) {
@@ -161,7 +138,7 @@ func TestAgainstTheBase(t *testing.T) {
 		outcome{specs.CoreStorage, "core-storage.config-map", verdict.Unproven, "x"},
 		outcome{specs.CoreConcurrent, "core-concurrent.many", verdict.Failed, "only there"},
 	).Judgement
-	golden(t, (&Report{Cells: []Cell{cell}}).Markdown(MaxComment))
+	golden.Equal(t, t.Name()+".golden.md", (&Report{Cells: []Cell{cell}}).Markdown(MaxComment))
 }
 
 // A matrix may have lost a cell in a workflow run that failed.

@@ -7,7 +7,6 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
-	"flag"
 	"fmt"
 	"hash/crc32"
 	"io"
@@ -18,9 +17,9 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-)
 
-var update = flag.Bool("update", false, "write the corpus of the fuzz test anew")
+	"github.com/windows-op-readiness/windows-op-readiness/internal/golden"
+)
 
 // small are limits that a test can reach.
 var small = Limits{Archive: 1 << 20, Entries: 20, File: 64 << 10, Total: 128 << 10, Ratio: 10}
@@ -378,7 +377,7 @@ func TestCorpusHoldsTheHostileArchives(t *testing.T) {
 		}
 		path := filepath.Join(corpus, strings.NewReplacer(" ", "-", ",", "").Replace(name))
 		want := fmt.Sprintf("go test fuzz v1\n[]byte(%s)\n", strconv.Quote(string(a.data)))
-		if *update {
+		if golden.Update() {
 			if err := os.MkdirAll(corpus, 0o755); err != nil {
 				t.Fatal(err)
 			}

@@ -4,34 +4,11 @@ import (
 	"bytes"
 	"encoding/xml"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 )
-
-var update = flag.Bool("update", false, "write the golden files anew")
-
-// golden compares got with testdata/<name of the test>.golden.
-func golden(t *testing.T, got []byte) {
-	t.Helper()
-	path := filepath.Join("testdata", strings.ReplaceAll(t.Name(), "/", "_")+".golden")
-	if *update {
-		if err := os.WriteFile(path, got, 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatalf("%v (write it with go test ./internal/junit -update)", err)
-	}
-	if !bytes.Equal(got, want) {
-		t.Errorf("%s differs (go test ./internal/junit -update writes it anew); got:\n%s", path, got)
-	}
-}
 
 func read(t *testing.T, r io.Reader, opts Options) ([]Case, Summary) {
 	t.Helper()

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"testing/iotest"
+
+	"github.com/windows-op-readiness/windows-op-readiness/internal/golden"
 )
 
 func TestPrune(t *testing.T) {
@@ -37,7 +39,7 @@ func TestPrune(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			golden(t, out.Bytes())
+			golden.Equal(t, golden.Name(t), out.Bytes())
 			_, again := read(t, &out, Options{})
 			if again.All != sum.Kept {
 				t.Errorf("wrote %+v, want %+v", again.All, sum.Kept)

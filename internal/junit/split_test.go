@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/windows-op-readiness/windows-op-readiness/internal/golden"
 )
 
 func TestSplit(t *testing.T) {
@@ -20,7 +22,7 @@ func TestSplit(t *testing.T) {
 	if f := files[0]; f.Name != "junit_core-network_01.xml" || f.Counts != (Counts{Tests: 3, Failures: 1, Skipped: 1, Time: 1.5}) {
 		t.Errorf("got %s %+v", f.Name, f.Counts)
 	}
-	golden(t, files[0].Data)
+	golden.Equal(t, golden.Name(t), files[0].Data)
 }
 
 // gridName is how TestGrid's updater reads a file name.

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"github.com/windows-op-readiness/windows-op-readiness/internal/golden"
 )
 
 func TestWrite(t *testing.T) {
@@ -64,7 +66,7 @@ func TestWrite(t *testing.T) {
 			if want := tt.doc.Counts(); sum.All.Tests != want.Tests || sum.All.Failures != want.Failures || sum.All.Errors != want.Errors || sum.All.Skipped != want.Skipped {
 				t.Errorf("read back %+v, want %+v", sum.All, want)
 			}
-			golden(t, first.Bytes())
+			golden.Equal(t, golden.Name(t), first.Bytes())
 		})
 	}
 }

@@ -3,15 +3,14 @@ package preflight
 import (
 	"bytes"
 	"errors"
-	"flag"
 	"fmt"
-	"os"
-	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/windows-op-readiness/windows-op-readiness/internal/golden"
 
 	"github.com/windows-op-readiness/windows-op-readiness/internal/lease"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/preflight/probe"
@@ -20,27 +19,6 @@ import (
 	"github.com/windows-op-readiness/windows-op-readiness/internal/steer"
 	"github.com/windows-op-readiness/windows-op-readiness/specs"
 )
-
-var update = flag.Bool("update", false, "write the golden files in place of comparing with them")
-
-// golden compares got with testdata/name, or writes it there with -update.
-func golden(t *testing.T, name, got string) {
-	t.Helper()
-	file := filepath.Join("testdata", name)
-	if *update {
-		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatalf("%v; write it with: go test ./internal/preflight -update", err)
-	}
-	if got != string(want) {
-		t.Errorf("differs from %s; if that is right: go test ./internal/preflight -update\ngot:\n%s\nwant:\n%s", file, got, want)
-	}
-}
 
 func standard(t *testing.T) []specs.Case {
 	t.Helper()
@@ -462,7 +440,7 @@ func TestReport(t *testing.T) {
 					t.Fatal(err)
 				}
 				if format != report.FormatJSON { // it is for machines: a test reads it in package cli
-					golden(t, "TestReport_"+name+"_"+string(format)+".golden", out.String())
+					golden.Equal(t, "TestReport_"+name+"_"+string(format)+".golden", out.String())
 				}
 			})
 		}
@@ -474,7 +452,7 @@ func TestWhatARunSays(t *testing.T) {
 	if err := NewReport("https://cluster.example:6443", Check(troubledCluster(t))).WriteShort(&out); err != nil {
 		t.Fatal(err)
 	}
-	golden(t, "TestWhatARunSays.golden", out.String())
+	golden.Equal(t, "TestWhatARunSays.golden", out.String())
 }
 
 func TestAnnotations(t *testing.T) {
@@ -483,7 +461,7 @@ func TestAnnotations(t *testing.T) {
 	if err := r.WriteAnnotations(&out); err != nil {
 		t.Fatal(err)
 	}
-	golden(t, "TestAnnotations.golden", out.String())
+	golden.Equal(t, "TestAnnotations.golden", out.String())
 }
 
 func TestTheRole(t *testing.T) {
@@ -491,7 +469,7 @@ func TestTheRole(t *testing.T) {
 	if err := WriteRole(&out); err != nil {
 		t.Fatal(err)
 	}
-	golden(t, "TestTheRole.golden", out.String())
+	golden.Equal(t, "TestTheRole.golden", out.String())
 }
 
 func TestNetworksAreNamedForTheGrid(t *testing.T) {

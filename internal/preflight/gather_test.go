@@ -14,6 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/windows-op-readiness/windows-op-readiness/internal/golden"
+
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	authenticationv1 "k8s.io/api/authentication/v1"
@@ -71,8 +73,8 @@ func findings(t *testing.T, c *cluster.Cluster) map[string]preflight.Finding {
 	return byID
 }
 
-// golden compares the report with the file of the test's name.
-func golden(t *testing.T, c *cluster.Cluster) {
+// asKept compares the report with the file of the test's name.
+func asKept(t *testing.T, c *cluster.Cluster) {
 	t.Helper()
 	r := reported(t, c)
 	// The address is another one each time.
@@ -84,7 +86,7 @@ func golden(t *testing.T, c *cluster.Cluster) {
 	if err := r.Write(&out, report.FormatTable); err != nil {
 		t.Fatal(err)
 	}
-	preflight.Golden(t, strings.ReplaceAll(t.Name(), "/", "_")+".golden", out.String())
+	golden.Equal(t, golden.Name(t), out.String())
 }
 
 func expect(t *testing.T, got map[string]preflight.Finding, id string, status preflight.Status, found ...string) {
@@ -163,7 +165,7 @@ func TestOnASimulatedCluster(t *testing.T) {
 		}
 		expect(t, got, "leftover-namespaces", preflight.OK)
 		expect(t, got, "leftover-steering", preflight.OK)
-		golden(t, admin)
+		asKept(t, admin)
 	})
 
 	t.Run("a user without permissions", func(t *testing.T) {
@@ -183,7 +185,7 @@ func TestOnASimulatedCluster(t *testing.T) {
 		expect(t, got, "permission-steering", preflight.Failing, "create/delete/get/list mutatingadmissionpolicies.admissionregistration.k8s.io")
 		expect(t, got, "permission-cleanup", preflight.Failing, "delete/list namespaces")
 		expect(t, got, "permission-lock", preflight.Failing, "create/delete/get/update leases.coordination.k8s.io")
-		golden(t, nobody)
+		asKept(t, nobody)
 	})
 
 	t.Run("a user who may only look", func(t *testing.T) {
@@ -290,7 +292,7 @@ func TestOnASimulatedCluster(t *testing.T) {
 		got = findings(t, admin)
 		expect(t, got, "gmsa-webhook", preflight.OK, "gmsa-webhook")
 		expect(t, got, "gmsa-node", preflight.OK, "windows-2")
-		golden(t, admin)
+		asKept(t, admin)
 	})
 
 	t.Run("runtime classes", func(t *testing.T) {
@@ -330,7 +332,7 @@ func TestOnASimulatedCluster(t *testing.T) {
 		if mend := got["node-taints"].Mend; !strings.Contains(mend, "--non-blocking-taints os") {
 			t.Errorf("the mend is %q", mend)
 		}
-		golden(t, admin)
+		asKept(t, admin)
 	})
 
 	t.Run("a node that lies", func(t *testing.T) {
@@ -380,7 +382,7 @@ func TestOnASimulatedCluster(t *testing.T) {
 		remove("windows-2")
 		t.Run("one", func(t *testing.T) {
 			expect(t, findings(t, admin), "node-count", preflight.Failing, "1 simulated Windows nodes")
-			golden(t, admin)
+			asKept(t, admin)
 		})
 		remove("windows-1")
 		t.Run("none", func(t *testing.T) {
@@ -390,7 +392,7 @@ func TestOnASimulatedCluster(t *testing.T) {
 			if !got["windows-nodes"].Refuses {
 				t.Error("a run would start without a Windows node")
 			}
-			golden(t, admin)
+			asKept(t, admin)
 		})
 	})
 
@@ -412,7 +414,7 @@ func TestOnASimulatedCluster(t *testing.T) {
 			return findings(t, admin)["node-taints"].Status == preflight.OK, nil
 		})
 		expect(t, findings(t, admin), "dual-stack", preflight.OK, "dual-stack: every node has pod CIDRs of two families")
-		golden(t, admin)
+		asKept(t, admin)
 	})
 }
 

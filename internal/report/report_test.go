@@ -6,7 +6,6 @@ import (
 	"encoding/csv"
 	"encoding/json"
 	"encoding/xml"
-	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -19,6 +18,8 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/windows-op-readiness/windows-op-readiness/internal/golden"
+
 	gridjunit "github.com/GoogleCloudPlatform/testgrid/metadata/junit"
 
 	"github.com/windows-op-readiness/windows-op-readiness/internal/report"
@@ -26,25 +27,6 @@ import (
 	"github.com/windows-op-readiness/windows-op-readiness/internal/verdict"
 	"github.com/windows-op-readiness/windows-op-readiness/specs"
 )
-
-var update = flag.Bool("update", false, "write the golden files in place of comparing with them")
-
-func golden(t *testing.T, name, got string) {
-	t.Helper()
-	file := filepath.Join("testdata", name)
-	if *update {
-		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatalf("%v; write it with: go test ./internal/report -update", err)
-	}
-	if got != string(want) {
-		t.Errorf("differs from %s; if that is right: go test ./internal/report -update\ngot:\n%s", file, got)
-	}
-}
 
 var at = time.Date(2026, 8, 1, 12, 0, 0, 0, time.UTC)
 
@@ -157,12 +139,12 @@ func TestReports(t *testing.T) {
 		"report.txt": report.FormatTable, "report.md": report.FormatMarkdown, "report.csv": report.FormatCSV, "report.json": report.FormatJSON,
 	} {
 		first := render(t, run, 0, format)
-		golden(t, name, first)
+		golden.Equal(t, name, first)
 		if render(t, everyOutcome(), 0, format) != first {
 			t.Errorf("%s: the same run is reported in two ways", name)
 		}
 	}
-	golden(t, "report-80-columns.txt", render(t, run, 80, report.FormatTable))
+	golden.Equal(t, "report-80-columns.txt", render(t, run, 80, report.FormatTable))
 	// A terminal that is too narrow for anything gets the default.
 	if render(t, run, 20, report.FormatTable) != render(t, run, 0, report.FormatTable) {
 		t.Error("a terminal of 20 columns gets something else")
@@ -178,7 +160,7 @@ func TestPlanTable(t *testing.T) {
 	if err := report.Plan(everyOutcome().Plan).Write(&b, report.FormatTable); err != nil {
 		t.Fatal(err)
 	}
-	golden(t, "plan.txt", b.String())
+	golden.Equal(t, "plan.txt", b.String())
 }
 
 func TestAReadyRunGivesNoReasons(t *testing.T) {
@@ -295,7 +277,7 @@ func TestJUnit(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, f := range files {
-		golden(t, f.Name, string(f.Data))
+		golden.Equal(t, f.Name, string(f.Data))
 	}
 	names, cases := readJUnit(t, run)
 	if want := []string{

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"flag"
 	"fmt"
 	"io/fs"
 	"os"
@@ -19,11 +18,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/windows-op-readiness/windows-op-readiness/internal/golden"
+
 	"github.com/windows-op-readiness/windows-op-readiness/internal/result"
 	"github.com/windows-op-readiness/windows-op-readiness/specs"
 )
-
-var update = flag.Bool("update", false, "write the golden files in place of comparing with them")
 
 var at = time.Date(2026, 8, 1, 12, 0, 0, 123456789, time.UTC)
 
@@ -167,19 +166,8 @@ func TestEventsKeepTheirForm(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	golden := filepath.Join("testdata", "events.jsonl")
-	if *update {
-		if err := os.WriteFile(golden, got, 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(golden)
-	if err != nil {
-		t.Fatalf("%v; write it with: go test ./internal/result -update", err)
-	}
-	if !bytes.Equal(got, want) {
-		t.Errorf("what other versions must read has changed; if that is meant, raise the schema and write it with -update\ngot:\n%s\nwant:\n%s", got, want)
-	}
+	// What other versions must read: where it changes, so does the schema.
+	golden.Equal(t, "events.jsonl", got)
 }
 
 // TestAKillAtAnyMomentLosesNothingFinished cuts results.jsonl at every byte.

@@ -1,39 +1,20 @@
 package workflows_test
 
 import (
-	"bytes"
 	"errors"
-	"flag"
 	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
 
+	"github.com/windows-op-readiness/windows-op-readiness/internal/golden"
+
 	"gopkg.in/yaml.v3"
 
 	"github.com/windows-op-readiness/windows-op-readiness/internal/config"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/workflows"
 )
-
-var update = flag.Bool("update", false, "write golden files anew")
-
-func golden(t *testing.T, name string, got []byte) {
-	t.Helper()
-	path := filepath.Join("testdata", name)
-	if *update {
-		if err := os.WriteFile(path, got, 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatalf("%v; run go test -update", err)
-	}
-	if !bytes.Equal(got, want) {
-		t.Errorf("%s is not as it was; got:\n%s", path, got)
-	}
-}
 
 // minimal has what every configuration needs; tests add to it.
 const minimal = `repository: example/cni
@@ -115,7 +96,7 @@ func configurations(t *testing.T) map[string]*config.Config {
 
 func TestEveryField(t *testing.T) {
 	for name, data := range render(t, configurations(t)["every-field"]) {
-		golden(t, name+".golden", []byte(data))
+		golden.Equal(t, name+".golden", []byte(data))
 	}
 }
 

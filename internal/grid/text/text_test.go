@@ -1,35 +1,15 @@
 package text
 
 import (
-	"flag"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/windows-op-readiness/windows-op-readiness/internal/golden"
+
 	"github.com/windows-op-readiness/windows-op-readiness/internal/grid"
 )
-
-var update = flag.Bool("update", false, "write the golden files in place of comparing with them")
-
-func golden(t *testing.T, got string) {
-	t.Helper()
-	file := filepath.Join("testdata", strings.ReplaceAll(t.Name(), "/", "_")+".golden")
-	if *update {
-		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatalf("%v; write it with: go test ./internal/grid/text -update", err)
-	}
-	if got != string(want) {
-		t.Errorf("differs from %s; if that is right: go test ./internal/grid/text -update\ngot:\n%s", file, got)
-	}
-}
 
 // sample has builds of all results.
 func sample(builds int) *grid.Preview {
@@ -84,7 +64,7 @@ func TestWrite(t *testing.T) {
 			if c.builds == 0 {
 				p = &grid.Preview{Dashboards: []grid.Dashboard{{Tabs: []grid.Tab{{Name: "a", Status: "STALE", Message: "no completed results", Alert: "no completed results"}}}}}
 			}
-			golden(t, render(t, p, c.o))
+			golden.Equal(t, golden.Name(t), render(t, p, c.o))
 		})
 	}
 }
