@@ -10,8 +10,8 @@ RUN go mod download
 # With .git, from which the program has its version.
 COPY . .
 RUN CGO_ENABLED=0 go build -trimpath -o /out/op-readiness ./cmd/op-readiness
-# One minor version away from every Kubernetes whose cases are tested, and held
-# against the checksum of its release.
+# At most one minor version away from every Kubernetes that this project's jobs
+# test, and held against the checksum of its release.
 ARG KUBERNETES_VERSION=v1.35.4
 RUN cp "$(/out/op-readiness e2e fetch --kubernetes-version "${KUBERNETES_VERSION}" kubectl)" /out/kubectl
 

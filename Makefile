@@ -93,10 +93,12 @@ bench: binaries ## Measure what the project promises to be good at; prints ratio
 	$(GO) run ./test/bench/junit
 	$(GO) run ./test/bench/publish
 	$(GO) run ./test/bench/evidence
+	$(GO) run ./test/bench/judge
 	$(GO) run ./test/bench/preview
 	$(GO) run ./test/bench/comment
 	$(GO) run ./test/bench/jobs
 	$(GO) run ./test/bench/workflow
+	$(GO) run ./test/bench/redact
 
 .PHONY: clean
 clean: ## Remove what was built here; the cache of Kubernetes binaries stays

@@ -26,6 +26,11 @@ go run ./cmd/op-readiness generate testgrid --verify
 go run ./cmd/op-readiness generate prow --verify
 go run ./cmd/op-readiness generate workflows --verify
 
+if ! (cd scripts/gitleaks && go run .) | diff -u internal/redact/gitleaks.json -; then
+	echo "internal/redact/gitleaks.json is out of date: run 'make generate' and commit" >&2
+	exit 1
+fi
+
 # The lists of tests are compared with those binaries that are in the cache.
 for binary in $(go run ./cmd/op-readiness e2e list -o json | sed -n 's/^ *"path": "\(.*e2e\.test\)",\{0,1\}$/\1/p'); do
 	version=$("$binary" --version)

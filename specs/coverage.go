@@ -1,6 +1,10 @@
 package specs
 
-import "slices"
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
 
 // VersionCoverage counts how much of the standard can be proven on one
 // Kubernetes version.
@@ -35,6 +39,38 @@ func (c *Coverage) add(p Proof) {
 	default:
 		c.None++
 	}
+}
+
+// Minors returns the minor versions against whose tests the standard was
+// checked, oldest first, such as "1.36".
+func Minors() []string {
+	var minors []string
+	for _, known := range Catalogues() {
+		if v, err := ParseVersion(known); err == nil {
+			minors = append(minors, v.MinorString())
+		}
+	}
+	return slices.Compact(minors)
+}
+
+// CheckVersion says how a Kubernetes version stands to those of [Minors]: one
+// that is newer than all of them gets a note, and another one that is not among
+// them is an error.
+func CheckVersion(version string) (note string, err error) {
+	v, err := ParseVersion(version)
+	if err != nil {
+		return "", err
+	}
+	minors := Minors()
+	if slices.Contains(minors, v.MinorString()) {
+		return "", nil
+	}
+	unchecked := "no case was checked against Kubernetes " + v.MinorString()
+	newest, err := ParseVersion(minors[len(minors)-1])
+	if err == nil && v.compareMinor(newest) > 0 {
+		return fmt.Sprintf("%s: the newest is %s", unchecked, newest), nil
+	}
+	return "", fmt.Errorf("%s: test one of %s", unchecked, strings.Join(minors, ", "))
 }
 
 // Cover counts what of the set a Kubernetes version can prove.

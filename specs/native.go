@@ -250,6 +250,7 @@ func (r *reader) placement(n *yaml.Node) (p Placement) {
 				p.Including = append(p.Including, OS(r.oneOf(entry, "including", string(Windows), string(Linux))))
 			})
 		}},
+		{"starts", func(_, v *yaml.Node) { p.NeverStarts = r.oneOf(v, "starts", "false", "true") == "false" }},
 	}) {
 		return p
 	}

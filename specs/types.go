@@ -171,6 +171,22 @@ type Placement struct {
 	// must have been observed; only for OS any, where pods of both systems
 	// carry the same names.
 	Including []OS `yaml:"including,omitempty" json:"including,omitempty"`
+	// NeverStarts is said as "starts: false", of pods that must stay pending or be
+	// refused. All others must have started, where a case needs containers that
+	// run.
+	NeverStarts bool `yaml:"-" json:"neverStarts,omitempty"`
+}
+
+// MarshalYAML writes the placement as spec files have it.
+func (p Placement) MarshalYAML() (any, error) {
+	type plain Placement
+	if !p.NeverStarts {
+		return plain(p), nil
+	}
+	return struct {
+		plain  `yaml:",inline"`
+		Starts bool `yaml:"starts"`
+	}{plain: plain(p)}, nil
 }
 
 // Systems returns the operating systems on which the role must have been

@@ -192,10 +192,18 @@ func (b *builder) group(j config.Job) *configpb.TestGroup {
 		g.ColumnHeader = headers(config.BaseColumnHeaders()[:1])
 		return g
 	}
-	g.ColumnHeader = headers(append(config.BaseColumnHeaders(), b.TestGrid.ColumnHeaders...))
+	keys := append(config.BaseColumnHeaders(), b.TestGrid.ColumnHeaders...)
+	if !slices.Contains(keys, verdictHeader) {
+		keys = append(keys, verdictHeader)
+	}
+	g.ColumnHeader = headers(keys)
 	g.TestNameConfig = rowNames("%s: %s", contextValue, testValue)
 	return g
 }
+
+// verdictHeader is above every grid of readiness: beside the verdict's word, it
+// says what was declared away, and that it is not over this program's standard.
+const verdictHeader = "verdict"
 
 func headers(keys []string) []*configpb.TestGroup_ColumnHeader {
 	var all []*configpb.TestGroup_ColumnHeader

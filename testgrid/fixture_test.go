@@ -18,6 +18,7 @@ import (
 	"github.com/windows-op-readiness/windows-op-readiness/internal/result"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/verdict"
 	"github.com/windows-op-readiness/windows-op-readiness/specs"
+	"github.com/windows-op-readiness/windows-op-readiness/test/recorded"
 	"github.com/windows-op-readiness/windows-op-readiness/testgrid"
 )
 
@@ -130,28 +131,30 @@ func (r aRun) write(t testing.TB) string {
 		t.Fatal(err)
 	}
 	defer folder.Close()
-	events := []result.Event{{Time: r.start, Type: result.RunStarted}}
+	var decided []result.Decision
+	tries := map[string][]recorded.Try{}
 	for i, c := range r.cases {
 		planned := &plan.Cases[i]
 		if planned.Shard != r.shard {
 			continue
 		}
 		if c.decided != nil {
-			d := *c.decided
-			d.ID = c.id
-			events = append(events, result.Event{Type: result.CaseDecided, Case: &d})
+			decided = append(decided, result.Decision{ID: c.id, Outcome: c.decided.Outcome, Reason: c.decided.Reason})
 		}
-		for n, try := range c.tries {
-			try.ID, try.Name, try.Attempt, try.Batch = planned.TestIDs[0], plan.Test(planned.TestIDs[0]).Name, n+1, "01"
+		for _, try := range c.tries {
+			one := recorded.Try{TestRun: try}
 			if c.pod != "" {
-				pod := result.Pod{Test: try.ID, Attempt: n + 1, Namespace: "x", Name: "p", Node: map[specs.OS]string{specs.Linux: "l", specs.Windows: "w"}[c.pod], OS: c.pod, WindowsBuild: "10.0.20348", Images: []string{"registry.k8s.io/e2e-test-images/agnhost:2.63.0"}}
-				events = append(events, result.Event{Type: result.PodObserved, Pod: &pod})
+				one.Pods = []result.Pod{{Namespace: "x", Name: "p", Node: map[specs.OS]string{specs.Linux: "l", specs.Windows: "w"}[c.pod], OS: c.pod, WindowsBuild: map[specs.OS]string{specs.Windows: "10.0.20348"}[c.pod], Images: []string{"registry.k8s.io/e2e-test-images/agnhost:2.63.0"}}}
 			}
-			events = append(events, result.Event{Type: result.TestFinished, Test: &try})
+			tries[planned.TestIDs[0]] = append(tries[planned.TestIDs[0]], one)
 		}
 	}
-	if !r.killed {
-		events = append(events, result.Event{Time: r.start.Add(time.Hour), Type: result.RunFinished, Interrupted: r.stopped})
+	events := recorded.Execution(plan, r.shard, r.start, decided, func(t *result.PlannedTest) []recorded.Try { return tries[t.ID] })
+	if r.killed {
+		events = events[:len(events)-1]
+	} else {
+		end := &events[len(events)-1]
+		end.Time, end.Interrupted = r.start.Add(time.Hour), r.stopped
 	}
 	if err := folder.Append(events...); err != nil {
 		t.Fatal(err)
@@ -160,7 +163,7 @@ func (r aRun) write(t testing.TB) string {
 		t.Fatal(err)
 	}
 	if !r.killed {
-		run, err := result.Read(dir)
+		run, err := result.Load(dir)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -251,7 +254,7 @@ func planned(t testing.TB, b *bucket.Bucket, job testgrid.Job, dirs ...string) *
 // resultsIn reads the results in folders.
 func resultsIn(t testing.TB, dirs ...string) *testgrid.Results {
 	t.Helper()
-	r, err := testgrid.ReadResults(dirs, t.TempDir())
+	r, err := testgrid.ReadResults(dirs)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -260,7 +263,7 @@ func resultsIn(t testing.TB, dirs ...string) *testgrid.Results {
 
 func planOf(t testing.TB, b *bucket.Bucket, job testgrid.Job, build string, dirs ...string) (*testgrid.Plan, error) {
 	t.Helper()
-	r, err := testgrid.ReadResults(dirs, t.TempDir())
+	r, err := testgrid.ReadResults(dirs)
 	if err != nil {
 		return nil, err
 	}

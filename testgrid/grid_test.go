@@ -39,7 +39,7 @@ func (p *place) update(t *testing.T, job testgrid.Job) []updater.InflatedColumn 
 			NameElements: []*configpb.TestNameConfig_NameElement{{TargetConfig: "Context"}, {TargetConfig: "Tests name"}},
 			NameFormat:   "%s: %s",
 		},
-		ColumnHeader: []*configpb.TestGroup_ColumnHeader{{ConfigurationValue: "Commit"}, {ConfigurationValue: "kubernetes-version"}, {ConfigurationValue: "windows-version"}},
+		ColumnHeader: []*configpb.TestGroup_ColumnHeader{{ConfigurationValue: "Commit"}, {ConfigurationValue: "kubernetes-version"}, {ConfigurationValue: "windows-version"}, {ConfigurationValue: "verdict"}},
 	}
 	raw, err := storage.NewClient(t.Context(), option.WithEndpoint(p.endpoint+"/storage/v1/"), option.WithoutAuthentication(), storage.WithJSONReads())
 	if err != nil {
@@ -216,20 +216,12 @@ func TestGridOfMergedShards(t *testing.T) {
 	two := run.write(t)
 	run.attempt, run.start, run.cases[1] = 2, start.Add(time.Hour), passes("net-b")
 	again := run.write(t)
-	var runs []*result.Run
-	for _, dir := range []string{one, two, again} {
-		r, err := result.Read(dir)
-		if err != nil {
-			t.Fatal(err)
-		}
-		runs = append(runs, r)
-	}
-	merged := filepath.Join(t.TempDir(), "merged")
-	folder, err := result.Merge(merged, runs)
+	whole, err := result.Load(one, two, again)
 	if err != nil {
 		t.Fatal(err)
 	}
-	whole, err := result.Read(merged)
+	merged := filepath.Join(t.TempDir(), "merged")
+	folder, err := whole.Save(merged)
 	if err != nil {
 		t.Fatal(err)
 	}

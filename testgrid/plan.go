@@ -26,6 +26,7 @@ import (
 	"github.com/windows-op-readiness/windows-op-readiness/internal/junit"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/redact"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/result"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/shown"
 )
 
 // The objects of a build beside its artifacts, as Prow names them.
@@ -269,7 +270,7 @@ func (p *Plan) start(o *Options, started *metadata.Started) error {
 func (p *Plan) add(o Object) { p.Objects = append(p.Objects, o) }
 
 func (p *Plan) skip(file, format string, args ...any) {
-	p.Skipped = append(p.Skipped, Skipped{printable(file), fmt.Sprintf(format, args...)})
+	p.Skipped = append(p.Skipped, Skipped{shown.Line(file), fmt.Sprintf(format, args...)})
 }
 
 // data is an object of the build whose content is at hand.
@@ -326,7 +327,7 @@ var compressed = []string{result.PlanFile, result.EventsFile}
 
 // published are the files of a results folder beside JUnit and logs. The last
 // one is what 'run' found before it began.
-var published = []string{result.PlanFile, result.ManifestFile, result.EventsFile, result.MetadataFile, "preflight.json"}
+var published = []string{result.PlanFile, result.ManifestFile, result.EventsFile, result.MetadataFile, result.PreflightFile}
 
 // folder adds the files of a results folder: those that this project writes
 // into one, and no others. Symbolic links are not followed.
@@ -381,7 +382,7 @@ func (p *Plan) file(f *folder, name string, entry fs.DirEntry, compress bool) st
 	case entry.Type()&fs.ModeSymlink != 0:
 		return "it is a symbolic link"
 	case !entry.Type().IsRegular():
-		return errNotRegular.Error()
+		return result.ErrNotRegular.Error()
 	case !inLogs && junitName.MatchString(name):
 		return f.junitOnDisk(name, info.Size())
 	case !inLogs && name == ".lock":
@@ -415,7 +416,7 @@ func (p *Plan) file(f *folder, name string, entry fs.DirEntry, compress bool) st
 	object := Object{
 		Key: key, Step: StepArtifact, Size: info.Size(), ContentType: contentType(name), Source: path.Join(f.dir, name),
 		source: func() (io.ReadCloser, error) {
-			file, err := openIn(f.dir, name)
+			file, err := result.Open(f.dir, name)
 			if err != nil || mask == nil {
 				return file, err
 			}
@@ -434,7 +435,7 @@ func (f *folder) maskOf(name string) (func(io.Writer, io.Reader) error, error) {
 	if !isJSON(name) {
 		return maskText, nil
 	}
-	file, err := openIn(f.dir, name)
+	file, err := result.Open(f.dir, name)
 	if err != nil {
 		return nil, err
 	}
@@ -459,7 +460,7 @@ func (f *folder) junitOnDisk(name string, size int64) string {
 	case i < 0 || int64(len(f.junit[i].Data)) != size:
 		return other
 	}
-	file, err := openIn(f.dir, name)
+	file, err := result.Open(f.dir, name)
 	if err != nil {
 		return other
 	}
@@ -487,16 +488,6 @@ func contentType(name string) string {
 
 // otherType is what is not known by its name.
 const otherType = "application/octet-stream"
-
-// printable is a name from a results folder, as it can be shown.
-func printable(name string) string {
-	return strings.Map(func(r rune) rune {
-		if !unicode.IsPrint(r) {
-			return '�'
-		}
-		return r
-	}, strings.ToValidUTF8(name, "�"))
-}
 
 var steps = []Step{StepStart, StepAlias, StepLatest, StepArtifact, StepFinish}
 

@@ -20,6 +20,7 @@ import (
 
 	"github.com/windows-op-readiness/windows-op-readiness/internal/bucket"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/result"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/shown"
 )
 
 var (
@@ -197,9 +198,9 @@ func (p *publication) check(ctx context.Context) error {
 		case err != nil:
 			return err
 		case owner != "" && p.plan.run == "":
-			return fmt.Errorf("%w: %s is of run %s, and was not made by a start alone", ErrTaken, p.plan.URL, printable(owner))
+			return fmt.Errorf("%w: %s is of run %s, and was not made by a start alone", ErrTaken, p.plan.URL, shown.Line(owner))
 		case owner != "" && owner != p.plan.run:
-			return fmt.Errorf("%w: %s is of run %s, and these are the results of run %s", ErrTaken, p.plan.URL, printable(owner), printable(p.plan.run))
+			return fmt.Errorf("%w: %s is of run %s, and these are the results of run %s", ErrTaken, p.plan.URL, shown.Line(owner), shown.Line(p.plan.run))
 		case p.finished == Present && owner != "":
 			return fmt.Errorf("%w, finished, and of this very run: %s", ErrHeld, p.plan.URL)
 		case p.finished == Present:
@@ -343,7 +344,7 @@ func (p *publication) strangers() error {
 	}
 	if !p.Replace {
 		if len(strange) > 0 && len(p.plan.of(StepFinish)) > 0 {
-			return fmt.Errorf("%w: %s has %d objects that these results do not have, such as %s", ErrHeld, p.plan.URL, len(strange), printable(strange[0]))
+			return fmt.Errorf("%w: %s has %d objects that these results do not have, such as %s", ErrHeld, p.plan.URL, len(strange), shown.Line(strange[0]))
 		}
 		return nil
 	}

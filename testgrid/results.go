@@ -2,12 +2,9 @@ package testgrid
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"maps"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -33,121 +30,28 @@ type Results struct {
 }
 
 // ReadResults reads the results folders in dirs, or up to two levels below
-// them. Several are merged in the empty folder temp, which must stay until the
-// results were published.
-func ReadResults(dirs []string, temp string) (*Results, error) {
-	found, err := result.Find(dirs)
+// them.
+func ReadResults(dirs []string) (*Results, error) {
+	folders, err := result.LoadEach(dirs...)
 	if err != nil {
 		return nil, err
 	}
-	r := &Results{}
-	for _, dir := range found {
-		if err := inside(dirs, dir); err != nil {
-			return nil, err
-		}
-		if err := ownFiles(dir); err != nil {
-			return nil, err
-		}
-		run, err := result.Read(dir)
-		if err != nil {
-			return nil, err
-		}
-		r.Folders = append(r.Folders, run)
-	}
-	r.Run = r.Folders[0]
-	if lone := r.Run.Plan.Shards > 1 && !r.Run.Merged(); lone || len(r.Folders) > 1 {
+	r := &Results{Run: folders[0], Folders: folders}
+	if lone := r.Run.Plan.Shards > 1 && !r.Run.Merged(); lone || len(folders) > 1 {
 		// A shard alone says nothing of the others, and is no success.
-		if r.Run, err = merge(temp, r.Folders); err != nil {
+		if r.Run, err = result.Merge(folders, false); err != nil {
 			return nil, err
 		}
 		slices.SortStableFunc(r.Folders, func(a, b *result.Run) int {
 			return strings.Compare(folderKey(a), folderKey(b))
 		})
 	}
-	mask(r.Run)
 	r.Judgement = verdict.Judge(r.Run)
 	return r, nil
 }
 
-// mask takes secrets out of what a run says in words: whoever wrote the folder
-// may not have done so.
-func mask(r *result.Run) {
-	tests := func(tests []result.TestRun) {
-		for i := range tests {
-			tests[i].Message = redact.String(tests[i].Message)
-			tests[i].Unobserved = redact.String(tests[i].Unobserved)
-		}
-	}
-	for _, attempts := range r.Attempts {
-		tests(attempts)
-	}
-	for id, test := range r.Unfinished {
-		one := []result.TestRun{test}
-		tests(one)
-		r.Unfinished[id] = one[0]
-	}
-	for id, d := range r.Decisions {
-		d.Reason = redact.String(d.Reason)
-		r.Decisions[id] = d
-	}
-	for i := range r.Suites {
-		r.Suites[i].Message = redact.String(r.Suites[i].Message)
-	}
-}
-
-// inside checks that no symbolic link leads from the named folders to one that
-// was found in them.
-func inside(named []string, found string) error {
-	for _, dir := range named {
-		rel, err := filepath.Rel(dir, found)
-		if err != nil || !filepath.IsLocal(rel) {
-			continue
-		}
-		at := dir
-		for _, name := range strings.Split(rel, string(filepath.Separator)) {
-			if name == "." {
-				continue
-			}
-			at = filepath.Join(at, name)
-			info, err := os.Lstat(at)
-			if err != nil {
-				return fmt.Errorf("reading results: %w", err)
-			}
-			if info.Mode()&os.ModeSymlink != 0 {
-				return fmt.Errorf("reading results: %s is a symbolic link, which is not followed: name the folder itself", at)
-			}
-		}
-	}
-	return nil
-}
-
-// ownFiles checks that what is read as a results folder lies in it.
-func ownFiles(dir string) error {
-	for _, name := range []string{result.PlanFile, result.ManifestFile, result.EventsFile} {
-		file, err := openIn(dir, name)
-		switch {
-		case errors.Is(err, errNotRegular):
-			return fmt.Errorf("%s is no results folder of ours: %s: %w", dir, name, err)
-		case err == nil:
-			file.Close()
-		}
-	}
-	return nil
-}
-
 func folderKey(r *result.Run) string {
 	return fmt.Sprintf("%06d-%06d", r.Manifest.Shard, r.Manifest.Attempt)
-}
-
-func merge(temp string, runs []*result.Run) (*result.Run, error) {
-	folder, err := result.MergeEvents(temp, runs)
-	if err != nil {
-		return nil, err
-	}
-	if err := folder.Close(); err != nil {
-		return nil, err
-	}
-	return result.Read(temp)
 }
 
 // Attempt returns the newest attempt at any shard of the run, and when it
@@ -275,7 +179,7 @@ func (r *Results) written() map[string]string {
 
 // readMetadata reads the strings of a folder's metadata.json.
 func readMetadata(dir string) (map[string]string, error) {
-	file, err := openIn(dir, result.MetadataFile)
+	file, err := result.Open(dir, result.MetadataFile)
 	if err != nil {
 		return nil, err
 	}
@@ -301,34 +205,6 @@ func readMetadata(dir string) (map[string]string, error) {
 	}
 	return out, nil
 }
-
-// openIn opens a regular file of a folder, and nothing that lies outside of
-// the folder.
-func openIn(dir, name string) (*os.File, error) {
-	root, err := os.OpenRoot(dir)
-	if err != nil {
-		return nil, err
-	}
-	defer root.Close()
-	info, err := root.Lstat(name)
-	if err != nil {
-		return nil, err
-	}
-	if !info.Mode().IsRegular() {
-		return nil, errNotRegular
-	}
-	file, err := root.OpenFile(name, os.O_RDONLY|nonBlocking, 0)
-	if err != nil {
-		return nil, err
-	}
-	if info, err := file.Stat(); err != nil || !info.Mode().IsRegular() {
-		file.Close()
-		return nil, errors.Join(err, errNotRegular)
-	}
-	return file, nil
-}
-
-var errNotRegular = errors.New("it is not a regular file")
 
 // folders are what becomes artifacts/<name>/ of a build.
 func (r *Results) folders() ([]folder, error) {

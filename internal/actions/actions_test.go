@@ -19,7 +19,7 @@ func annotated(t *testing.T, annotations ...Annotation) []string {
 
 func TestAnnotationsAreOneLineEach(t *testing.T) {
 	got := annotated(t, Annotation{Error, "a: b, c\n%", "first\nsecond\r::error::forged\x1b[31m\u202e 100%"})
-	want := "::error title=a%3A b%2C c%0A%25::first%0Asecond::error::forged[31m 100%25"
+	want := "::error title=a%3A b%2C c%0A%25::first%0Asecond : :error::forged\\u{202e} 100%25"
 	if len(got) != 1 || got[0] != want {
 		t.Errorf("%q, want %q", got, want)
 	}
@@ -93,5 +93,32 @@ func TestASummaryThatGitHubWouldNotShowIsAnError(t *testing.T) {
 	}
 	if err := WriteSummary(path, "x"); err == nil {
 		t.Error("more than GitHub takes is accepted")
+	}
+}
+
+func TestOnlyOurCommandsAreCommandsInALog(t *testing.T) {
+	var b strings.Builder
+	log := NewLog(&b)
+	for _, piece := range []string{"a line\n  ::err", "or::forged\nx ##[error]forged\r::add-mask::a\r\n", "no end"} {
+		if _, err := log.Write([]byte(piece)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := BeginGroup(log, "batch\n##[error]x"); err != nil {
+		t.Fatal(err)
+	}
+	if err := Annotate(log, []Annotation{{Error, "e", "x"}}); err != nil {
+		t.Fatal(err)
+	}
+	if err := EndGroup(log); err != nil {
+		t.Fatal(err)
+	}
+	_, _ = log.Write([]byte("::stop-commands::a"))
+	if err := log.Close(); err != nil {
+		t.Fatal(err)
+	}
+	want := "a line\n  : :error::forged\nx # #[error]forged\r: :add-mask::a\r\nno end\n##[group]batch # #[error]x\n::error title=e::x\n##[endgroup]\n: :stop-commands::a"
+	if got := b.String(); got != want {
+		t.Errorf("%q, want %q", got, want)
 	}
 }

@@ -4,8 +4,9 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"unicode"
 	"unicode/utf8"
+
+	"github.com/windows-op-readiness/windows-op-readiness/internal/shown"
 )
 
 // Level is how grave an annotation is.
@@ -56,7 +57,7 @@ func Annotate(w io.Writer, annotations []Annotation) error {
 			lines = append(lines[:perLevel-1], fmt.Sprintf("::%s title=And more::%d more of this kind are in the report\n", level, more+1))
 		}
 		for _, line := range lines {
-			if _, err := io.WriteString(w, line); err != nil {
+			if err := command(w, line); err != nil {
 				return fmt.Errorf("writing annotations: %w", err)
 			}
 		}
@@ -71,7 +72,7 @@ var (
 	property = strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A", ":", "%3A", ",", "%2C")
 )
 
-// clean returns at most limit bytes of s, without what is not text.
+// clean returns at most about limit bytes of s, fit to be shown.
 func clean(s string, limit int) string {
 	if len(s) > limit {
 		for limit > 0 && !utf8.RuneStart(s[limit]) {
@@ -79,10 +80,16 @@ func clean(s string, limit int) string {
 		}
 		s = s[:limit] + "…"
 	}
-	return strings.Map(func(r rune) rune {
-		if r != '\n' && unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) {
-			return -1
+	return shown.Lines(s)
+}
+
+// Mask has the runner write *** for texts in all logs of the job. Each is one
+// line.
+func Mask(w io.Writer, texts []string) error {
+	for _, text := range texts {
+		if err := command(w, "::add-mask::"+message.Replace(text)+"\n"); err != nil {
+			return fmt.Errorf("masking secrets: %w", err)
 		}
-		return r
-	}, strings.ToValidUTF8(s, "\uFFFD"))
+	}
+	return nil
 }

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"golang.org/x/mod/modfile"
+
+	"github.com/windows-op-readiness/windows-op-readiness/internal/tempdir"
 )
 
 // kubernetesModule is the module of Kubernetes itself.
@@ -158,12 +160,12 @@ func (s *Store) upstreamMod(ctx context.Context, module, version string) ([]byte
 		return s.text(ctx, url, 30*time.Second)
 	}
 	// A folder of its own, so that no go.mod around it has a say.
-	dir, err := os.MkdirTemp("", "op-readiness-*")
+	dir, err := tempdir.New()
 	if err != nil {
 		return nil, err
 	}
-	defer os.RemoveAll(dir)
-	path, err := run(ctx, dir, s.goEnviron(), s.goCommand(), "list", "-m", "-f", "{{.GoMod}}", module+"@"+version)
+	defer dir.RemoveAll()
+	path, err := run(ctx, dir.Path, s.goEnviron(), s.goCommand(), "list", "-m", "-f", "{{.GoMod}}", module+"@"+version)
 	if err != nil {
 		return nil, fmt.Errorf("looking up %s %s (was it ever released?): %w", module, version, err)
 	}

@@ -93,7 +93,7 @@ func (b *Bucket) Same(ctx context.Context, a *Attrs, sum Sum) (bool, error) {
 	}
 	if b.Scheme == File {
 		// What a folder tells of a file may be older than the file.
-		r, err := b.blob.NewReader(ctx, b.key(a.Key), nil)
+		r, err := b.open(ctx, a.Key)
 		if err != nil {
 			return false, b.explain("get", a.Key, err)
 		}
@@ -119,6 +119,14 @@ func (b *Bucket) Same(ctx context.Context, a *Attrs, sum Sum) (bool, error) {
 }
 
 func (b *Bucket) key(key string) string { return b.Prefix + key }
+
+func (b *Bucket) open(ctx context.Context, key string) (*blob.Reader, error) {
+	name, err := b.object(key)
+	if err != nil {
+		return nil, err
+	}
+	return b.blob.NewReader(ctx, name, nil)
+}
 
 // ListOptions say what to list.
 type ListOptions struct {
@@ -153,7 +161,10 @@ func (b *Bucket) List(ctx context.Context, o ListOptions, each func(*Attrs) erro
 		var page []*blob.ListObject
 		err := b.do(ctx, "listing "+b.URL(o.Prefix), 0, func(ctx context.Context) error {
 			var next []byte
-			var err error
+			err := b.listable(o.Prefix)
+			if err != nil {
+				return err
+			}
 			page, next, err = b.blob.ListPage(ctx, token, 1000, options)
 			if err == nil {
 				token = next
@@ -194,8 +205,11 @@ func (a *Attrs) fromGoogle(g *storage.ObjectAttrs) {
 func (b *Bucket) Stat(ctx context.Context, key string) (*Attrs, error) {
 	var got *blob.Attributes
 	err := b.do(ctx, "looking at "+b.URL(key), 0, func(ctx context.Context) error {
-		var err error
-		got, err = b.blob.Attributes(ctx, b.key(key))
+		name, err := b.object(key)
+		if err != nil {
+			return err
+		}
+		got, err = b.blob.Attributes(ctx, name)
 		return err
 	})
 	if err != nil {
@@ -219,7 +233,7 @@ func (b *Bucket) Stat(ctx context.Context, key string) (*Attrs, error) {
 func (b *Bucket) ReadAll(ctx context.Context, key string, limit int64) ([]byte, error) {
 	var data []byte
 	err := b.do(ctx, "reading "+b.URL(key), limit, func(ctx context.Context) error {
-		r, err := b.blob.NewReader(ctx, b.key(key), nil)
+		r, err := b.open(ctx, key)
 		if err != nil {
 			return err
 		}
@@ -242,7 +256,7 @@ func (b *Bucket) NewReader(ctx context.Context, key string) (io.ReadCloser, erro
 	var r *blob.Reader
 	err := b.do(ctx, "reading "+b.URL(key), 0, func(context.Context) error {
 		var err error
-		r, err = b.blob.NewReader(ctx, b.key(key), nil) // outlives the attempt
+		r, err = b.open(ctx, key) // outlives the attempt
 		return err
 	})
 	if err != nil {
@@ -322,8 +336,12 @@ func (b *Bucket) arrived(ctx context.Context, o *Object) (there, same bool, err 
 }
 
 func (b *Bucket) put(ctx context.Context, o *Object) error {
+	name, err := b.object(o.Key)
+	if err != nil {
+		return sourceError{err}
+	}
 	if o.New && b.Scheme != GCS { // the others have no such condition that all of their kind know
-		switch exists, err := b.blob.Exists(ctx, b.key(o.Key)); {
+		switch exists, err := b.blob.Exists(ctx, name); {
 		case err != nil:
 			return err
 		case exists:
@@ -338,7 +356,7 @@ func (b *Bucket) put(ctx context.Context, o *Object) error {
 	options := b.writerOptions(o)
 	ctx, abort := context.WithCancel(ctx)
 	defer abort()
-	w, err := b.blob.NewWriter(ctx, b.key(o.Key), options)
+	w, err := b.blob.NewWriter(ctx, name, options)
 	if err != nil {
 		return err
 	}

@@ -4,10 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"net/http"
 	"net/url"
-	"os"
 	"path"
 	"path/filepath"
 	"regexp"
@@ -20,7 +18,6 @@ import (
 	awsconfig "github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"gocloud.dev/blob"
-	"gocloud.dev/blob/fileblob"
 	"gocloud.dev/blob/gcsblob"
 	"gocloud.dev/blob/memblob"
 	"gocloud.dev/blob/s3blob"
@@ -164,19 +161,6 @@ func Open(ctx context.Context, rawURL string, o Options) (*Bucket, error) {
 // Memory returns an empty bucket that lives as long as the process, for tests.
 func Memory() *Bucket {
 	return &Bucket{Location: Location{Scheme: memory, Name: "memory"}, blob: memblob.OpenBucket(nil), retry: Retry{}.withDefaults()}
-}
-
-func openFolder(dir string, existing bool) (*blob.Bucket, error) {
-	if existing {
-		if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
-			return nil, fmt.Errorf("%w: there is no folder %s", ErrNoBucket, dir)
-		}
-	} else if err := os.Mkdir(dir, 0o755); errors.Is(err, fs.ErrPermission) {
-		return nil, fmt.Errorf("%w; make the folder, or let this user write into %s", err, filepath.Dir(dir))
-	} else if err != nil && !errors.Is(err, fs.ErrExist) {
-		return nil, fmt.Errorf("%w; make its parent folder first", err)
-	}
-	return fileblob.OpenBucket(dir, &fileblob.Options{NoTempDir: true, DirFileMode: 0o755})
 }
 
 // transport is like http.DefaultTransport, for many requests to one host.

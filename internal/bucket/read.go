@@ -20,7 +20,7 @@ func (b *Bucket) Download(ctx context.Context, key string, limit int64, file *os
 		if err := file.Truncate(0); err != nil {
 			return sourceError{err}
 		}
-		r, err := b.blob.NewReader(ctx, b.key(key), nil)
+		r, err := b.open(ctx, key)
 		if err != nil {
 			return err
 		}

@@ -1,6 +1,10 @@
 package cli
 
 import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
 	"strconv"
 
 	"github.com/windows-op-readiness/windows-op-readiness/internal/actions"
@@ -20,6 +24,20 @@ func tellOutputs(s *Surroundings, run *result.Run, j *verdict.Judgement) error {
 		{Name: "total", Value: strconv.Itoa(j.Counts.Total)},
 		{Name: "rerun", Value: strconv.FormatBool(rerunHelps(run, j))},
 	})
+}
+
+// annotate writes annotations with write: to the file that the action keeps for
+// them, as the runner takes no command from what it runs; else to w, the log.
+func annotate(s *Surroundings, w io.Writer, write func(io.Writer) error) error {
+	path := s.Getenv("OP_READINESS_ANNOTATIONS")
+	if path == "" {
+		return write(w)
+	}
+	file, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	if err != nil {
+		return fmt.Errorf("writing annotations: %w", err)
+	}
+	return errors.Join(write(file), file.Close())
 }
 
 // rerunHelps reports whether another attempt may change the verdict: the run did

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/windows-op-readiness/windows-op-readiness/internal/e2e/e2etest"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/result"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/verdict"
 )
 
@@ -31,17 +32,25 @@ func (s *scene) outputs(args ...string) map[string]string {
 
 func TestAStepOfAWorkflowPutsOutWhatARunCameTo(t *testing.T) {
 	s := newScene(t, e2etest.Script{})
-	if got := s.outputs(s.args()...); got["verdict"] != "ready" || got["proven"] != "6" || got["total"] != "6" || got["rerun"] != "false" {
+	if got := s.outputs(s.args()...); got["verdict"] != "ready" || got["proven"] != "0" || got["total"] != "6" || got["rerun"] != "false" {
 		t.Errorf("a good run: %q", got)
 	}
 	s = newScene(t, e2etest.Script{Do: map[string][]string{"[sig-x] b": {e2etest.Fail}}})
-	if got := s.outputs(s.args()...); got["verdict"] != "not-ready" || got["proven"] != "5" || got["rerun"] != "true" {
+	if got := s.outputs(s.args()...); got["verdict"] != "not-ready" || got["rerun"] != "true" {
 		t.Errorf("a run with a failure: %q", got)
 	}
 	// What the cluster cannot show, another attempt does not either.
 	s = newScene(t, e2etest.Script{Do: map[string][]string{"[sig-x] b": {e2etest.Skip}}})
 	if got := s.outputs(s.args()...); got["verdict"] != "inconclusive" || got["rerun"] != "false" {
 		t.Errorf("a run with a test that skips itself: %q", got)
+	}
+	path := filepath.Join(t.TempDir(), "output")
+	j := &verdict.Judgement{Counts: verdict.Counts{Proven: 5, Parts: 2, Total: 9}}
+	if err := tellOutputs(&Surroundings{Environ: []string{"GITHUB_ACTIONS=true", "GITHUB_OUTPUT=" + path}}, &result.Run{Finished: true}, j); err != nil {
+		t.Fatal(err)
+	}
+	if data, err := os.ReadFile(path); err != nil || !regexp.MustCompile(`(?s)proven<<\S+\n5\n.*total<<\S+\n9\n`).Match(data) {
+		t.Errorf("%v: %s", err, data)
 	}
 	artifacts := runShards(s, "2", "1", "2")
 	if got := s.outputs("merge", artifacts, "--report-dir", filepath.Join(t.TempDir(), "m")); got["verdict"] != "inconclusive" || got["rerun"] != "true" {

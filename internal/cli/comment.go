@@ -221,7 +221,7 @@ func (o *commentOptions) report(args []string) (*github.Report, error) {
 		if slices.ContainsFunc(r.Cells, func(c github.Cell) bool { return c.Name == name }) {
 			return nil, usageErrorf("two results are named %q: name each, as NAME=DIR", name)
 		}
-		run, err := result.Read(dir)
+		run, err := result.Load(dir)
 		if err != nil {
 			return nil, usageErrorf("%w", err)
 		}
@@ -340,7 +340,7 @@ func (o *commentOptions) tellActions(report *github.Report, s *Surroundings) err
 		}
 	}
 	if o.Annotate {
-		return actions.Annotate(s.Stdout, report.Annotations())
+		return annotate(s, s.Stdout, func(w io.Writer) error { return actions.Annotate(w, report.Annotations()) })
 	}
 	return nil
 }

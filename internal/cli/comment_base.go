@@ -3,12 +3,12 @@ package cli
 import (
 	"context"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 
 	"github.com/windows-op-readiness/windows-op-readiness/internal/intake"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/result"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/tempdir"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/verdict"
 )
 
@@ -37,7 +37,7 @@ func (o *commentOptions) bases(ctx context.Context, s *Surroundings) (map[string
 	for _, b := range o.Base {
 		name, source := nameAndSource(b)
 		if !isURL(source) {
-			run, err := result.Read(source)
+			run, err := result.Load(source)
 			if err != nil {
 				return nil, usageErrorf("--base: %w", err)
 			}
@@ -73,12 +73,12 @@ func (o *commentOptions) baseIn(ctx context.Context, s *Surroundings, url string
 	if err != nil {
 		return nil, nil, err
 	}
-	temp, err := os.MkdirTemp("", "op-readiness-base-*")
+	temp, err := tempdir.New()
 	if err != nil {
-		return nil, nil, fmt.Errorf("making a temporary folder: %w", err)
+		return nil, nil, err
 	}
-	defer os.RemoveAll(temp)
-	build, err := intake.Bucket(ctx, newest, options, filepath.Join(temp, "build"), intake.Limits{})
+	defer temp.RemoveAll()
+	build, err := intake.Bucket(ctx, newest, options, filepath.Join(temp.Path, "build"), intake.Limits{})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -88,14 +88,7 @@ func (o *commentOptions) baseIn(ctx context.Context, s *Surroundings, url string
 	}
 	run := runs[0]
 	if len(runs) > 1 || run.Plan.Shards > 1 && !run.Merged() {
-		folder, err := result.MergeEvents(filepath.Join(temp, "merged"), runs)
-		if err != nil {
-			return nil, nil, err
-		}
-		if err := folder.Close(); err != nil {
-			return nil, nil, err
-		}
-		if run, err = result.Read(folder.Dir()); err != nil {
+		if run, err = result.Merge(runs, false); err != nil {
 			return nil, nil, err
 		}
 	}

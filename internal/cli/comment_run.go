@@ -16,6 +16,7 @@ import (
 	"github.com/windows-op-readiness/windows-op-readiness/internal/github"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/intake"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/result"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/tempdir"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/verdict"
 )
 
@@ -191,17 +192,17 @@ func meant(pulls []github.PullRequest, report *github.Report) []github.PullReque
 
 // take downloads artifacts, and makes a cell of each.
 func (o *commentOptions) take(ctx context.Context, s *Surroundings, client *github.API, run *github.WorkflowRun, artifacts []github.Artifact, report *github.Report, bases map[string]*verdict.Judgement) error {
-	dir, err := os.MkdirTemp("", "op-readiness-comment-")
+	temp, err := tempdir.New()
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(dir)
+	defer temp.RemoveAll()
 	limits := intake.Limits{Archive: maxArchive, File: maxUnpacked / int64(len(artifacts)), Total: maxUnpacked / int64(len(artifacts))}
 	left := &budget{maxDescribed, maxEvents}
 	var expired error
 	for i, a := range artifacts {
 		fmt.Fprintf(s.Stderr, "Reading %s (%d bytes)\n", a.Name, a.Size)
-		results, err := o.takeOne(ctx, client, run, a, filepath.Join(dir, fmt.Sprint(i)), limits, left)
+		results, err := o.takeOne(ctx, client, run, a, filepath.Join(temp.Path, fmt.Sprint(i)), limits, left)
 		if errors.Is(err, github.ErrExpired) {
 			expired = err
 			report.Notes = append(report.Notes, fmt.Sprintf("%s: the results have expired and are not shown", a.Of))
@@ -265,7 +266,7 @@ func (o *commentOptions) takeOne(ctx context.Context, client *github.API, run *g
 	if err := left.spend(found[0]); err != nil {
 		return nil, fmt.Errorf("%s: %w", a.Name, err)
 	}
-	results, err := result.Read(found[0])
+	results, err := result.Load(found[0])
 	if err != nil {
 		return nil, usageErrorf("%s: %s", a.Name, strings.ReplaceAll(err.Error(), found[0], ""))
 	}

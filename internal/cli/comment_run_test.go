@@ -132,7 +132,7 @@ func TestAForkIsCommentedOnOnce(t *testing.T) {
 	f.upload("ltsc2022", 3, f.archive(nil))
 	f.ran(3, "failure")
 	f.want(f.main(), verdict.ExitReady, 1, "o/r#7: comment created https")
-	f.says(`head="`+commentHead+`" run="16" attempt="3"`, "readiness of ltsc2022: inconclusive", "| Core.Concurrent |", "Reported by ", "which the pull request may have changed",
+	f.says(`head="`+commentHead+`" run="16" attempt="3"`, "readiness of ltsc2022, "+recordedScope+": inconclusive", "| Core.Concurrent |", "Reported by ", "which the pull request may have changed",
 		"[workflow run](<https://github.com/o/r/actions/runs/16/attempts/3>)")
 	f.want(f.main(), verdict.ExitReady, 1, "comment unchanged https")
 	f.want(f.main("--comment-id", "nightly"), verdict.ExitReady, 2, "comment created https")
@@ -142,7 +142,7 @@ func TestTheOnlyResultsNeedNoName(t *testing.T) {
 	f := newFork(t)
 	f.upload("readiness", 3, f.archive(nil))
 	f.want(f.main("--base", f.results("base", headOfBase)), verdict.ExitReady, 1, "comment created https")
-	f.says("### ⚠️ Windows operational readiness: inconclusive\n", "**Against the base:** no difference")
+	f.says("### ⚠️ Windows operational readiness of "+recordedScope+": inconclusive\n", "**Against the base:** no difference")
 }
 
 func TestSeveralNamesBecomeColumns(t *testing.T) {
@@ -360,7 +360,7 @@ func TestResultsThatHaveExpired(t *testing.T) {
 	f.want(f.main(), verdict.ExitInconclusive, 0, "op-readiness-old-merged-attempt-3: it has expired, and GitHub has removed it on 2020-03-21: run the workflow again")
 	f.upload("new", 3, f.archive(nil))
 	f.want(f.main(), verdict.ExitReady, 1, "comment created")
-	f.says("- old: the results have expired and are not shown", "of new: inconclusive")
+	f.says("- old: the results have expired and are not shown", "of new, "+recordedScope+": inconclusive")
 
 	// Between the list and the download.
 	f = newFork(t)
@@ -450,7 +450,7 @@ func TestARunByHand(t *testing.T) {
 	}
 	got := f.main("--repo", "o/r", "--workflow-run", "16", "--dry-run")
 	f.want(got, verdict.ExitReady, 0, "This would be posted on o/r#7")
-	if !strings.HasPrefix(got.stdout, "### ⚠️ Windows operational readiness of x: inconclusive\n") {
+	if !strings.HasPrefix(got.stdout, "### ⚠️ Windows operational readiness of x, "+recordedScope+": inconclusive\n") {
 		t.Errorf("it prints\n%s", got.stdout)
 	}
 	f.want(f.main("--repo", "o/r", "--workflow-run", "16"), verdict.ExitReady, 1, "comment created")

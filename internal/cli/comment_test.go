@@ -135,7 +135,7 @@ func TestCommentByHand(t *testing.T) {
 	c.want(c.main(append(flags, "--run", "1", "--attempt", "9")...), verdict.ExitReady, 1, "comment left alone: it tells newer results https")
 	c.want(c.main(append(flags, "--run", "1", "--comment-id", "nightly")...), verdict.ExitReady, 2, "comment created")
 	all := c.Comments("o/r", 7)
-	if len(all) == 0 || all[0].Author != "somebody" || !strings.Contains(all[0].Body, "**Core.Concurrent: inconclusive**") || !strings.HasPrefix(all[0].Body, `<!-- op-readiness id="readiness" head="`+commentHead+`" run="2" attempt="1" -->`) {
+	if len(all) == 0 || all[0].Author != "somebody" || !strings.Contains(all[0].Body, "**"+recordedScope+": inconclusive**") || !strings.HasPrefix(all[0].Body, `<!-- op-readiness id="readiness" head="`+commentHead+`" run="2" attempt="1" -->`) {
 		t.Errorf("the comments: %.300q", fmt.Sprint(all))
 	}
 }
@@ -264,13 +264,13 @@ func TestCommentRefusesWhatIsWrong(t *testing.T) {
 	}{
 		{"which results? Give a results folder, or --workflow-run with the id", nil},
 		{"give one of the two", with(dir, "--workflow-run", "7")},
-		{"not a results folder", with(empty)},
-		{"not a results folder", with("a=" + empty)},
+		{"holds no results folder", with(empty)},
+		{"holds no results folder", with("a=" + empty)},
 		{`two results are named ""`, with(dir, dir)},
 		{`two results are named "a"`, with("a="+dir, "a="+dir)},
 		{`--base: no results are named "b"`, with("a="+dir, "--base", "b="+dir)},
 		{`--base: two are named ""`, with(dir, "--base", dir, "--base", dir)},
-		{"--base: " + empty + " is not a results folder", with(dir, "--base", empty)},
+		{"--base: " + empty + " holds no results folder", with(dir, "--base", empty)},
 		{`--link: "grid" is not TEXT=URL`, with(dir, "--link", "grid")},
 		{`--link: "x=javascript:alert(1)" is not TEXT=URL with an address of http or https`, with(dir, "--link", "x=javascript:alert(1)")},
 		{"--comment-id: \"a b\" cannot name a comment: up to 64 letters", with(dir, "--comment-id", "a b")},

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -9,11 +10,22 @@ import (
 	"testing"
 
 	"github.com/windows-op-readiness/windows-op-readiness/internal/e2e/e2etest"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/verdict"
 )
+
+// made are folders that several tests share.
+var made []string
 
 // TestMain lets this test binary play e2e.test, and op-readiness itself where
 // a test needs one that can be killed.
 func TestMain(m *testing.M) {
+	if filepath.Base(os.Args[0]) == "op-readiness" && os.Getenv("OP_READINESS_TEST_PARSE") != "" {
+		if err := parseOnly(os.Args[1:]); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(verdict.ExitUsage)
+		}
+		return
+	}
 	e2etest.Main()
 	// A rehearsal calls this program by its name.
 	if os.Getenv("OP_READINESS_TEST_MAIN") != "" || filepath.Base(os.Args[0]) == "op-readiness" {
@@ -23,5 +35,26 @@ func TestMain(m *testing.M) {
 			Environ: os.Environ(), Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Signals: signals,
 		}))
 	}
-	os.Exit(m.Run())
+	code := m.Run()
+	for _, dir := range made {
+		os.RemoveAll(dir)
+	}
+	os.Exit(code)
+}
+
+// parseOnly plays op-readiness for an example that cannot be run: it finds the
+// command, and takes its flags and arguments.
+func parseOnly(args []string) error {
+	root := Root()
+	cmd, rest, err := root.Find(args)
+	if err != nil {
+		return err
+	}
+	if err := cmd.ParseFlags(rest); err != nil {
+		return err
+	}
+	if cmd.RunE == nil {
+		return fmt.Errorf("%s does nothing", cmd.CommandPath())
+	}
+	return cmd.ValidateArgs(cmd.Flags().Args())
 }

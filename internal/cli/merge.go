@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"time"
 
@@ -14,6 +13,7 @@ import (
 	"github.com/windows-op-readiness/windows-op-readiness/internal/intake"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/report"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/result"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/tempdir"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/verdict"
 )
 
@@ -86,12 +86,12 @@ func (o *mergeOptions) run(ctx context.Context, args []string, s *Surroundings) 
 	if err := checkWritable(dir); err != nil {
 		return usageErrorf("%w", err)
 	}
-	temp, err := os.MkdirTemp("", "op-readiness-merge-*")
+	temp, err := tempdir.New()
 	if err != nil {
-		return fmt.Errorf("making a temporary folder: %w", err)
+		return err
 	}
-	defer os.RemoveAll(temp)
-	runs, err := readSources(ctx, args, o.bucket.options(s), filepath.Join(temp, "builds"), intake.Limits{Logs: o.Logs})
+	defer temp.RemoveAll()
+	runs, err := readSources(ctx, args, o.bucket.options(s), filepath.Join(temp.Path, "builds"), intake.Limits{Logs: o.Logs})
 	if err != nil {
 		return err
 	}
@@ -99,16 +99,14 @@ func (o *mergeOptions) run(ctx context.Context, args []string, s *Surroundings) 
 		m := run.Manifest
 		fmt.Fprintf(s.Stderr, "shard %d of %d, attempt %d: %s\n", m.Shard, run.Plan.Shards, m.Attempt, cmp.Or(run.Name, run.Dir))
 	}
-	merge := result.Merge
-	if o.AcrossRuns {
-		merge = func(dir string, runs []*result.Run) (*result.Folder, error) {
-			return result.MergeRuns(dir, filepath.Join(temp, "runs"), runs, true)
-		}
-	}
-	folder, err := merge(dir, runs)
+	whole, err := result.Merge(runs, o.AcrossRuns)
 	if errors.Is(err, result.ErrOtherRun) && !o.AcrossRuns {
 		err = fmt.Errorf("%w; --across-runs combines different runs of one commit", err)
 	}
+	if err != nil {
+		return usageErrorf("%w", err)
+	}
+	folder, err := whole.Save(dir)
 	if err != nil {
 		return usageErrorf("%w", err)
 	}
@@ -119,7 +117,7 @@ func (o *mergeOptions) run(ctx context.Context, args []string, s *Surroundings) 
 // judgeFolder judges what a folder holds, writes what belongs beside it, and
 // shows the report. finished tells when the run ended.
 func judgeFolder(folder *result.Folder, s *Surroundings, output string, finished func(*result.Run) time.Time) error {
-	run, err := result.Read(folder.Dir())
+	run, err := result.Load(folder.Dir())
 	if err != nil {
 		return err
 	}

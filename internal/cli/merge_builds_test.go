@@ -33,9 +33,9 @@ func newBuilds(t *testing.T, script e2etest.Script) *builds {
 	b.emulate = "STORAGE_EMULATOR_HOST=" + strings.TrimPrefix(b.gcs.URL, "http://")
 	for category, tests := range map[string]string{"Core.Network": "ab", "Core.Storage": "acd", "Core.Scheduling": "e"} {
 		name := strings.ToLower(strings.ReplaceAll(category, ".", "-"))
-		spec := "category: " + category + "\ncases:\n"
+		spec := "category: " + category + "\ntestCases:\n"
 		for _, test := range tests {
-			spec += fmt.Sprintf("  - id: %s-%c\n    requirement: The test %[2]c passes.\n    proof: full\n    tests:\n      - focus: '\\[sig-x\\] %[2]c( \\[|$)'\n        expect: 1\n    phase: parallel\n    duration: 1m\n", name, test)
+			spec += testCase(string(test))
 		}
 		b.write(filepath.Join(b.specs, name+".yaml"), spec)
 	}
@@ -143,7 +143,7 @@ func TestCategoryJobsHaveOneVerdict(t *testing.T) {
 		t.Error("a refused merge left results")
 	}
 	b.want("two categories", b.merge("--across-runs", network, storage), verdict.ExitReady,
-		"Windows operational readiness of Core.Network, Core.Storage: READY (5 proven, 0 in part, of 5)",
+		"Windows operational readiness of Core.Network, Core.Storage of another standard (6 requirements, spec files of ", "): READY (0 proven, 5 in part, of 5)",
 		"No run covers Cluster.Rules, Core.Scheduling (1 requirement): the verdict says nothing of them")
 	merged := b.dir
 	for _, name := range []string{"junit_core-network_01.xml", "junit_core-storage_01.xml", result.MetadataFile} {
@@ -241,7 +241,7 @@ func TestBuildsOfDifferentThingsAreRefused(t *testing.T) {
 		}
 	}
 	storage := b.job("Core.Storage", "c1")
-	b.write(filepath.Join(b.specs, "core-scheduling.yaml"), "category: Core.Scheduling\ncases:\n  - id: core-scheduling-e\n    requirement: Another one.\n    proof: full\n    tests:\n      - focus: '\\[sig-x\\] e( \\[|$)'\n        expect: 1\n    phase: parallel\n    duration: 1m\n")
+	b.write(filepath.Join(b.specs, "core-scheduling.yaml"), "category: Core.Scheduling\ntestCases:\n"+testCase("f"))
 	changed := b.job("Core.Network", "c1")
 	b.want("another standard", b.merge("--across-runs", changed, storage), verdict.ExitUsage, "has a standard of", "the same spec files")
 }
@@ -339,7 +339,7 @@ func TestShardsInABuild(t *testing.T) {
 	}
 	b.want("and its healing", b.merge(append(again, build)...), verdict.ExitReady, "flaky")
 	storage := b.job("Core.Storage", "c1")
-	b.want("beside another run", b.merge(append(again, "--across-runs", storage, build)...), verdict.ExitReady, "flaky", "5 proven, 0 in part, of 5")
+	b.want("beside another run", b.merge(append(again, "--across-runs", storage, build)...), verdict.ExitReady, "flaky", "0 proven, 5 in part, of 5")
 	b.want("without a shard", b.merge("--across-runs", storage, first), verdict.ExitNotReady+2, "nothing accounts for")
 }
 

@@ -73,16 +73,9 @@ func readSources(ctx context.Context, args []string, options func(url string) bu
 	}
 	var runs []*result.Run
 	if len(dirs) > 0 {
-		found, err := result.Find(dirs)
-		if err != nil {
+		var err error
+		if runs, err = result.LoadEach(dirs...); err != nil {
 			return nil, usageErrorf("%w", err)
-		}
-		for _, f := range found {
-			run, err := result.Read(f)
-			if err != nil {
-				return nil, usageErrorf("%w", err)
-			}
-			runs = append(runs, run)
 		}
 	}
 	if len(dirs) == len(args) {

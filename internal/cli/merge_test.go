@@ -42,7 +42,7 @@ func TestMergeNamesWhatIsMissing(t *testing.T) {
 	s := newScene(t, e2etest.Script{})
 	artifacts := runShards(s, "2", "1", "2")
 	s.want("one of two shards", s.main("merge", artifacts, "--report-dir", filepath.Join(t.TempDir(), "m")),
-		verdict.ExitInconclusive, "INCONCLUSIVE", "shard 1 of 2 has no results: nothing accounts for case-")
+		verdict.ExitInconclusive, "INCONCLUSIVE", "shard 1 of 2 has no results: nothing accounts for core-network-")
 }
 
 func TestMergeOfARerunIsFlaky(t *testing.T) {

@@ -50,7 +50,8 @@ github-matrix (for strategy.matrix), command (the e2e.test command lines that
 run the plan by hand).
 
 All flags of 'run' are taken, so that the same command line can be looked at first;
-those that do not change the plan are only checked.`,
+those that do not change the plan are only checked. Exit code 3 means that the
+plan has no test.`,
 		Example: `  op-readiness plan --category Core.Network
   op-readiness plan --shards 4 -o github-matrix
   op-readiness plan --kubernetes-version v1.35.4 -o command`,
@@ -70,7 +71,10 @@ those that do not change the plan are only checked.`,
 			if err != nil {
 				return err
 			}
-			return writePlan(s.Stdout, p, o.Output)
+			if err := writePlan(s.Stdout, p, o.Output); err != nil || len(p.Tests) > 0 {
+				return err
+			}
+			return sayIdle(s, p, 1, func(*result.PlannedCase) string { return "" })
 		},
 	}
 	o.addFlags(cmd, binaries.Pinned)
@@ -94,12 +98,24 @@ func (o *planCommandOptions) addRunFlags(cmd *cobra.Command) {
 // checkRun checks what the flags of 'run' say.
 func (o *planCommandOptions) checkRun() error {
 	o.forRun.planOptions = o.planOptions
+	if o.forRun.Shard.number > 0 {
+		if err := o.forRun.cut(); err != nil {
+			return err
+		}
+		o.Shards = o.forRun.Shards
+	}
 	return o.forRun.validate()
 }
 
 // make makes the plan: with the binary that was named, else from the lists
 // that come with this program, else with a binary from the cache.
 func (o *planCommandOptions) make(cmd *cobra.Command, s *Surroundings) (*result.Plan, error) {
+	if o.E2EBinary != "" && !cmd.Flags().Changed("kubernetes-version") {
+		o.KubernetesVersion = ""
+	}
+	if err := o.lint(cmd.Context(), s); err != nil {
+		return nil, err
+	}
 	if o.E2EBinary == "" && slices.Contains(specs.Catalogues(), o.KubernetesVersion) {
 		tests, err := specs.Catalogue(o.KubernetesVersion)
 		if err != nil {
@@ -107,8 +123,11 @@ func (o *planCommandOptions) make(cmd *cobra.Command, s *Surroundings) (*result.
 		}
 		return o.planFor(s, tests)
 	}
-	if o.E2EBinary != "" && !cmd.Flags().Changed("kubernetes-version") {
-		o.KubernetesVersion = ""
+	if o.E2EBinary == "" {
+		// Before minutes go by for a binary that is not wanted.
+		if _, err := o.checkVersion(o.KubernetesVersion); err != nil {
+			return nil, err
+		}
 	}
 	binary, err := o.binary(cmd.Context(), s, o.KubernetesVersion)
 	if err != nil {
@@ -130,6 +149,10 @@ func writePlan(w io.Writer, p *result.Plan, format string) error {
 	}
 	fmt.Fprintf(w, "\n%d cases, %d tests of e2e.test %s\n", len(p.Cases), len(p.Tests), p.KubernetesVersion)
 	for i, load := range plan.Loads(p) {
+		if p.EmptyShard(i + 1) {
+			fmt.Fprintf(w, "shard %d of %d: empty, with nothing to run\n", i+1, p.Shards)
+			continue
+		}
 		fmt.Fprintf(w, "shard %d of %d: %v expected\n", i+1, p.Shards, load.Round(time.Second))
 	}
 	return nil

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -71,8 +72,7 @@ func (o *planOptions) validate() error {
 		}
 	}
 	if !slices.Contains(e2e.Providers(), o.Provider) {
-		return usageErrorf("--provider: unknown provider %q: did you mean %s? Known: %s (clusters are made with 'cluster up' or 'run --cluster')",
-			o.Provider, specs.Nearest(o.Provider, e2e.Providers()), strings.Join(e2e.Providers(), ", "))
+		return usageErrorf("--provider: unknown provider %q%s (clusters are made with 'cluster up' or 'run --cluster')", o.Provider, knownAre(o.Provider, e2e.Providers()))
 	}
 	if o.Shards < 1 {
 		return usageErrorf("--shards: a plan has at least 1 shard, not %d", o.Shards)
@@ -112,6 +112,40 @@ func (o *planOptions) binary(ctx context.Context, s *Surroundings, version strin
 	return b, interrupted(ctx, err)
 }
 
+// lint checks the spec files that were named before anything is built, made or
+// asked: against the tests of the e2e.test that was named, else of the version,
+// else of all versions whose tests come with this program.
+func (o *planOptions) lint(ctx context.Context, s *Surroundings) error {
+	if o.SpecDir == "" {
+		return nil
+	}
+	lists, err := o.testLists(ctx, s)
+	if err != nil {
+		return err
+	}
+	o.set, err = lintedSpecs(s, o.SpecDir, lists)
+	return err
+}
+
+func (o *planOptions) testLists(ctx context.Context, s *Surroundings) ([]*specs.TestList, error) {
+	switch {
+	case o.E2EBinary != "":
+		binary, err := o.binary(ctx, s, o.KubernetesVersion)
+		if err != nil {
+			return nil, err
+		}
+		list, err := binary.List(ctx)
+		return []*specs.TestList{list}, interrupted(ctx, err)
+	case o.KubernetesVersion != "":
+		list, err := specs.Catalogue(o.KubernetesVersion)
+		if err != nil {
+			return nil, nil //nolint:nilerr // its tests are known when there is its e2e.test
+		}
+		return []*specs.TestList{list}, nil
+	}
+	return (&specsLintOptions{}).lists(s)
+}
+
 // standard returns the cases that hold for a Kubernetes version.
 func (o *planOptions) standard(s *Surroundings, version string) ([]specs.Case, error) {
 	if o.set == nil {
@@ -125,8 +159,17 @@ func (o *planOptions) standard(s *Surroundings, version string) ([]specs.Case, e
 	if err != nil {
 		return nil, usageErrorf("%w", err)
 	}
-	warnUntested(s, cases, version)
 	return cases, nil
+}
+
+// checkVersion refuses a Kubernetes version against which no case was checked.
+// Spec files that are brought know themselves for which versions they are.
+func (o *planOptions) checkVersion(version string) (note string, err error) {
+	note, err = specs.CheckVersion(version)
+	if err != nil && o.SpecDir == "" {
+		return "", usageErrorf("%w", err)
+	}
+	return note, nil
 }
 
 // checkSelection finds names that are wrong before anything is made or asked.
@@ -152,9 +195,19 @@ func (o *planOptions) plan(ctx context.Context, s *Surroundings, binary *e2e.Bin
 }
 
 func (o *planOptions) planFor(s *Surroundings, tests *specs.TestList) (*result.Plan, error) {
+	note, err := o.checkVersion(tests.Version)
+	if err != nil {
+		return nil, err
+	}
+	if note != "" {
+		fmt.Fprintf(s.Stderr, "warning: %s\n", note)
+	}
 	cases, err := o.standard(s, tests.Version)
 	if err != nil {
 		return nil, err
+	}
+	if tested := func(c specs.Case) bool { return len(c.Tests) > 0 }; !slices.ContainsFunc(cases, tested) && slices.ContainsFunc(o.set.Cases, tested) {
+		return nil, usageErrorf("no case of %s has a test for Kubernetes %s", o.SpecDir, tests.Version)
 	}
 	durations, err := o.durations()
 	if err != nil {
@@ -181,7 +234,7 @@ func (o *planOptions) durations() (map[string]time.Duration, error) {
 	if o.DurationsDir == "" {
 		return nil, nil
 	}
-	run, err := result.Read(o.DurationsDir)
+	run, err := result.Load(o.DurationsDir)
 	if err != nil {
 		return nil, usageErrorf("--durations: %w", err)
 	}

@@ -106,7 +106,7 @@ func (o *preflightOptions) validate() error {
 		}
 	}
 	if !slices.Contains(e2e.Providers(), o.Provider) {
-		return usageErrorf("--provider: unknown provider %q%s. Known: %s", o.Provider, didYouMean(o.Provider, e2e.Providers()), strings.Join(e2e.Providers(), ", "))
+		return usageErrorf("--provider: unknown provider %q%s", o.Provider, knownAre(o.Provider, e2e.Providers()))
 	}
 	if !slices.Contains(preflight.Formats(), report.Format(o.Output)) {
 		return usageErrorf("--output: unknown format %q: choose of table, json, markdown", o.Output)
@@ -154,7 +154,7 @@ func (o *preflightOptions) run(cmd *cobra.Command, s *Surroundings) error {
 	}
 	r := reportOf(c, facts)
 	if s.Getenv("GITHUB_ACTIONS") == "true" {
-		if err := r.WriteAnnotations(s.Stderr); err != nil {
+		if err := annotate(s, s.Stderr, r.WriteAnnotations); err != nil {
 			return fmt.Errorf("writing annotations: %w", err)
 		}
 	}

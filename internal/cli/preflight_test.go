@@ -102,8 +102,12 @@ func makeLookReal(t *testing.T, client kubernetes.Interface) {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"linux-1", "linux-2", "windows-1", "windows-2"} {
-		patch := []byte(`{"metadata": {"annotations": {"kwok.x-k8s.io/node": null}}}`)
+		patch := []byte(`{"metadata": {"annotations": {"kwok.x-k8s.io/node": null}, "labels": {"type": null}}}`)
 		if _, err := client.CoreV1().Nodes().Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		patch = []byte(`{"status": {"nodeInfo": {"machineID": "1", "systemUUID": "1", "bootID": "1"}}}`)
+		if _, err := client.CoreV1().Nodes().Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{}, "status"); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -477,9 +477,9 @@ func (o *rehearseOptions) conclude(ctx context.Context, s *Surroundings, p *rehe
 			fmt.Fprintf(w, "  %s: %s\n", name, value)
 		}
 	}
-	if run, err := result.Read(outcome.Artifacts); err == nil {
+	if run, err := result.Load(outcome.Artifacts); err == nil {
 		j := verdict.Judge(run)
-		fmt.Fprintf(w, "verdict:      %s (%s; %s)\n", j.Verdict, j.Scope, j.Counts)
+		fmt.Fprintf(w, "verdict:      %s%s (%s; %s)\n", j.Verdict, j.AsDeclared(), j.Scope, j.Counts)
 	} else {
 		fmt.Fprintf(w, "verdict:      none: the job left no results in $ARTIFACTS\n")
 	}

@@ -118,7 +118,7 @@ func (r *rehearsal) finished(want string) *result.Run {
 	if junit, _ := filepath.Glob(filepath.Join(build, "artifacts", "junit_*.xml")); len(junit) != 1 {
 		r.t.Errorf("JUnit %q", junit)
 	}
-	run, err := result.Read(filepath.Join(build, "artifacts"))
+	run, err := result.Load(filepath.Join(build, "artifacts"))
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -282,7 +282,7 @@ func TestRehearseIntoABucket(t *testing.T) {
 	const bucket = "gs://example-results"
 	r.want("the rehearsal", r.main(r.args("--bucket", bucket, "--endpoint", emulator.URL())...), verdict.ExitReady,
 		"build folder: "+bucket+"/pr-logs/pull/example_project/7/pull-readiness/", "artifacts/metadata.json", "finished:     SUCCESS")
-	r.want("the grid", r.main("testgrid", "preview", bucket, "--endpoint", emulator.URL(), "--anonymous"), verdict.ExitReady, "pull-readiness", "case-a")
+	r.want("the grid", r.main("testgrid", "preview", bucket, "--endpoint", emulator.URL(), "--anonymous"), verdict.ExitReady, "pull-readiness", "core-network-a")
 }
 
 // What cannot be started did not run into its timeout.

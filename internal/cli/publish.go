@@ -346,12 +346,7 @@ func (o *publishOptions) finish(cmd *cobra.Command, s *Surroundings, dirs []stri
 	if err := o.complete(s, cmd.Flags()); err != nil {
 		return err
 	}
-	temp, err := os.MkdirTemp("", "op-readiness-publish-*")
-	if err != nil {
-		return fmt.Errorf("making a temporary folder: %w", err)
-	}
-	defer os.RemoveAll(temp)
-	results, err := testgrid.ReadResults(dirs, temp)
+	results, err := testgrid.ReadResults(dirs)
 	if err != nil {
 		return usageErrorf("%w", err)
 	}
@@ -403,7 +398,7 @@ func (o *publishOptions) finish(cmd *cobra.Command, s *Surroundings, dirs []stri
 		return o.failed(ctx, build, err)
 	}
 	fmt.Fprintf(s.Stderr, "publish: build %s of %s: %d objects sent (%s), %d were there; %s\n",
-		build, o.Job.Name, sent.Sent, mebibytes(sent.Bytes), sent.Kept, results.Judgement.Verdict)
+		build, o.Job.Name, sent.Sent, mebibytes(sent.Bytes), sent.Kept, results.Judgement.Words())
 	return o.published(s.Stdout, plan, sent, plan.URL)
 }
 

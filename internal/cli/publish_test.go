@@ -422,7 +422,7 @@ func TestPublishRefusesTheBuildOfAnotherRun(t *testing.T) {
 	first := publishing(emulator, nil, append([]string{one.dir}, flags...)...)
 	one.want("publish", first, verdict.ExitReady)
 	id := path.Base(strings.TrimSpace(first.stdout))
-	run, err := result.Read(one.dir)
+	run, err := result.Load(one.dir)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/windows-op-readiness/windows-op-readiness/internal/report"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/result"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/verdict"
+	"github.com/windows-op-readiness/windows-op-readiness/specs"
 )
 
 func newReportCommand(s *Surroundings) *cobra.Command {
@@ -71,7 +72,7 @@ func (o *reportOptions) validate(specsGiven bool) error {
 }
 
 func (o *reportOptions) run(s *Surroundings, dir string) error {
-	run, err := result.Read(dir)
+	run, err := result.Load(dir)
 	if err != nil {
 		return usageErrorf("%w", err)
 	}
@@ -87,10 +88,19 @@ func (o *reportOptions) run(s *Surroundings, dir string) error {
 	return exitWith(results.Judgement.ExitCode())
 }
 
+// specs are the cases to judge with. Those of a folder are checked by themselves:
+// which tests there were to run, the results do not tell.
+func (o *reportOptions) specs(s *Surroundings) (*specs.Set, error) {
+	if o.SpecDir == "" {
+		return specs.Embedded()
+	}
+	return lintedSpecs(s, o.SpecDir, nil)
+}
+
 // respecify judges the results with other cases than those of their plan.
 func (o *reportOptions) respecify(s *Surroundings, r *report.Results) error {
 	recorded := r.Run.Plan
-	set, err := loadSpecs(s, o.SpecDir)
+	set, err := o.specs(s)
 	if err != nil {
 		return err
 	}
@@ -102,7 +112,7 @@ func (o *reportOptions) respecify(s *Surroundings, r *report.Results) error {
 	if err != nil {
 		return usageErrorf("the run had selected what these specs do not have: %w", err)
 	}
-	run, err := verdict.Respecify(r.Run, standard, selected)
+	run, err := verdict.Respecify(r.Run, standard, selected, o.SpecDir)
 	if err != nil {
 		return usageErrorf("%w", err)
 	}

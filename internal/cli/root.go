@@ -14,6 +14,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/windows-op-readiness/windows-op-readiness/internal/actions"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/redact"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/shown"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/verdict"
 )
 
@@ -82,7 +85,15 @@ func Main(ctx context.Context, args []string, s Surroundings) int {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	s.stop = make(chan struct{})
-	if _, ok := s.Stderr.(*os.File); !ok {
+	if s.Getenv("GITHUB_ACTIONS") == "true" {
+		out, errs := actions.NewLog(s.Stdout), actions.NewLog(s.Stderr)
+		defer out.Close()
+		defer errs.Close()
+		s.Stderr = errs
+		if !isFile(s.Stdout) {
+			s.Stdout = out
+		}
+	} else if _, ok := s.Stderr.(*os.File); !ok {
 		s.Stderr = &shared{w: s.Stderr}
 	}
 	if !isUtility(args) {
@@ -106,9 +117,19 @@ func Main(ctx context.Context, args []string, s Surroundings) int {
 		exit = &exitError{code: verdict.ExitInconclusive, cause: err}
 	}
 	if exit.cause != nil {
-		fmt.Fprintf(s.Stderr, "op-readiness: %v\n", err)
+		fmt.Fprintf(s.Stderr, "op-readiness: %s\n", shown.Lines(redact.String(err.Error())))
 	}
 	return exit.code
+}
+
+// isFile reports whether what is written becomes a file, and no log.
+func isFile(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	if !ok {
+		return false
+	}
+	info, err := f.Stat()
+	return err == nil && info.Mode().IsRegular()
 }
 
 // shared lets several goroutines write to one writer, as they may to a file.
@@ -221,6 +242,7 @@ With any of its own flags, and without a command, it does what 'run' does.`,
 		newConfigCommand(s),
 		newGenerateCommand(s),
 		newProwCommand(s),
+		newMaskCommand(s),
 		newVersionCommand(s),
 	)
 	return root

@@ -2,9 +2,11 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -16,6 +18,7 @@ import (
 	"github.com/windows-op-readiness/windows-op-readiness/internal/provider/kwok"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/report"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/result"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/verdict"
 	"github.com/windows-op-readiness/windows-op-readiness/specs"
 )
 
@@ -27,7 +30,7 @@ type runOptions struct {
 	ReportDir            string
 	Resume               string
 	DryRun               bool
-	Shard                int
+	Shard                shardFlag
 	Attempt              int
 	RunID                string
 	Procs                int
@@ -93,7 +96,7 @@ configuration; 3 inconclusive, or the infrastructure failed; 130 interrupted.`,
   op-readiness run --category Core.Network --category Core.Storage --retries 1
 
   # The second of four shards
-  op-readiness run --shards 4 --shard 2 --run-id nightly-17
+  op-readiness run --shard 2/4 --run-id nightly-17
 
   # A simulated cluster, made and removed; it proves little, so the exit code is 3
   op-readiness run --cluster kwok --additional
@@ -120,7 +123,7 @@ func (o *runOptions) addFlags(cmd *cobra.Command) {
 	f.StringVar(&o.Context, "context", "", "context of the kubeconfig (default its current one)")
 	f.StringVar(&o.Cluster, "cluster", "", "make this cluster for the run, and remove it: kwok")
 	f.StringVar(&o.Resume, "resume", "", "report folder of a run to go on with")
-	f.IntVar(&o.Shard, "shard", 1, "which shard of --shards to run")
+	f.Var(&o.Shard, "shard", "which shard of --shards to run, as 2, or as 2/3 without --shards")
 	f.StringVar(&o.RunID, "run-id", "", "id that the shards of one run share (default $BUILD_ID in a Prow job, else a new one)")
 	f.IntVar(&o.Attempt, "attempt", 0, "which execution of this shard of this run it is; merge takes the newest (default $GITHUB_RUN_ATTEMPT, or 1)")
 	f.IntVar(&o.Procs, "procs", 1, "how many tests that allow it run beside each other")
@@ -159,8 +162,6 @@ func (o *runOptions) validate() error {
 		return err
 	}
 	switch {
-	case o.Shard < 1 || o.Shard > o.Shards:
-		return usageErrorf("--shard: there is no shard %d of %d: choose 1 to %d", o.Shard, o.Shards, o.Shards)
 	case !o.Lock && o.Wait:
 		return usageErrorf("--wait waits for the cluster lock, and --lock=false does without: leave one out")
 	case o.Attempt < 0:
@@ -200,7 +201,7 @@ func (o *runOptions) validate() error {
 	}
 	for _, w := range o.Without {
 		if !slices.Contains(known, w) {
-			return usageErrorf("--without: unknown capability %q: did you mean %s? Known: %s", w, specs.Nearest(w, known), strings.Join(known, ", "))
+			return usageErrorf("--without: unknown capability %q%s", w, knownAre(w, known))
 		}
 	}
 	for _, path := range o.ConformanceJUnit {
@@ -211,7 +212,61 @@ func (o *runOptions) validate() error {
 	return nil
 }
 
+// shardFlag is the flag that says which shard, and perhaps of how many: 2 or 2/3.
+type shardFlag struct{ number, of int }
+
+// String implements [pflag.Value].
+func (f *shardFlag) String() string {
+	switch {
+	case f.of > 0:
+		return fmt.Sprintf("%d/%d", f.number, f.of)
+	case f.number > 0:
+		return strconv.Itoa(f.number)
+	}
+	return ""
+}
+
+// Set implements [pflag.Value].
+func (f *shardFlag) Set(text string) error {
+	number, of, both := strings.Cut(text, "/")
+	var err error
+	if f.number, err = strconv.Atoi(number); err == nil && both {
+		f.of, err = strconv.Atoi(of)
+	}
+	if err != nil || f.number < 1 || both && f.of < 1 {
+		return errors.New("it is a number from 1, or which of how many, such as 2/3")
+	}
+	return nil
+}
+
+// Type implements [pflag.Value].
+func (f *shardFlag) Type() string { return "shard" }
+
+// cut fills in which shard of how many is run.
+func (o *runOptions) cut() error {
+	f := &o.Shard
+	switch {
+	case f.number > 1 && f.of == 0 && o.Shards == 1:
+		return usageErrorf("--shard %s: of how many? Write it as --shard %[1]s/3, or add --shards", f)
+	case f.of > 0 && o.Shards > 1 && o.Shards != f.of:
+		return usageErrorf("--shard %s and --shards %d: leave --shards out, or let both say the same", f, o.Shards)
+	case f.of > 0:
+		o.Shards = f.of
+	case f.number == 0 && o.Shards > 1:
+		return usageErrorf("--shards %d: which of them is to run? Say --shard 1/%[1]d, and all of them in as many runs with the same --run-id", o.Shards)
+	case f.number == 0:
+		f.number = 1
+	}
+	if f.number > o.Shards && o.Shards > 0 {
+		return usageErrorf("--shard: there is no shard %d of %d: choose 1 to %d", f.number, o.Shards, o.Shards)
+	}
+	return nil
+}
+
 func (o *runOptions) run(cmd *cobra.Command, s *Surroundings) error {
+	if err := o.cut(); err != nil {
+		return err
+	}
 	if err := o.validate(); err != nil {
 		return err
 	}
@@ -237,6 +292,9 @@ func (o *runOptions) run(cmd *cobra.Command, s *Surroundings) error {
 // dryRun resolves the plan and asks e2e.test, once for each batch, whether it
 // would run just that. Only where a preflight is asked for, a cluster is read.
 func (o *runOptions) dryRun(ctx context.Context, s *Surroundings, look bool) error {
+	if err := o.lint(ctx, s); err != nil {
+		return err
+	}
 	version := o.KubernetesVersion
 	if look && o.Preflight != preflightOff {
 		m := &result.Manifest{RunID: o.RunID, Declared: result.Declarations{AirGapped: o.AirGapped, Without: o.Without}}
@@ -254,6 +312,12 @@ func (o *runOptions) dryRun(ctx context.Context, s *Surroundings, look bool) err
 	if version == "" {
 		version = specs.Catalogues()[len(specs.Catalogues())-1]
 	}
+	if o.E2EBinary == "" {
+		// Before minutes go by for a binary that is not wanted.
+		if _, err := o.checkVersion(version); err != nil {
+			return err
+		}
+	}
 	binary, err := o.binary(ctx, s, version)
 	if err != nil {
 		return err
@@ -262,17 +326,33 @@ func (o *runOptions) dryRun(ctx context.Context, s *Surroundings, look bool) err
 	if err != nil {
 		return err
 	}
-	var names []string
-	for i := range p.Tests {
-		if p.Tests[i].Shard == o.Shard && !slices.Contains(names, p.Tests[i].Name) {
-			names = append(names, p.Tests[i].Name)
-		}
-	}
+	names, excuse := o.wouldRun(p)
 	if len(names) > 0 {
 		if err := binary.DryRun(ctx, names); err != nil {
 			return interrupted(ctx, err)
 		}
 	}
 	fmt.Fprintf(s.Stderr, "e2e.test %s would run exactly these %d tests\n", binary.Version, len(names))
-	return writePlan(s.Stdout, p, o.Output)
+	if err := writePlan(s.Stdout, p, o.Output); err != nil || len(names) > 0 {
+		return err
+	}
+	return sayIdle(s, p, o.Shard.number, excuse)
+}
+
+// wouldRun returns the names of the tests of this shard that the declarations
+// leave, and what says which of them keeps a case from being tested.
+func (o *runOptions) wouldRun(p *result.Plan) (names []string, excuse func(*result.PlannedCase) string) {
+	declared := result.Declarations{AirGapped: o.AirGapped, Without: o.Without}
+	excuse = func(c *result.PlannedCase) string { return verdict.Declared(c, &declared) }
+	testable := map[string]bool{}
+	for i := range p.Cases {
+		testable[p.Cases[i].ID] = excuse(&p.Cases[i]) == ""
+	}
+	for i := range p.Tests {
+		t := &p.Tests[i]
+		if t.Shard == o.Shard.number && !slices.Contains(names, t.Name) && slices.ContainsFunc(t.Cases, func(id string) bool { return testable[id] }) {
+			names = append(names, t.Name)
+		}
+	}
+	return names, excuse
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/windows-op-readiness/windows-op-readiness/internal/report"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/result"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/run"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/tempdir"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/verdict"
 	"github.com/windows-op-readiness/windows-op-readiness/specs"
 )
@@ -52,12 +53,12 @@ func (l lock) Hold(ctx context.Context, phase specs.Phase, conditions result.Run
 
 // clusterLock returns the lock that keeps other runs off the cluster, and notes
 // in the manifest which member of it this is; nil where none is wanted.
-func (o *runOptions) clusterLock(s *Surroundings, m *result.Manifest, p *result.Plan) (*lease.Lock, error) {
+func (o *runOptions) clusterLock(s *Surroundings, c *cluster.Cluster, m *result.Manifest, p *result.Plan) (*lease.Lock, error) {
 	if !o.Lock {
 		return nil, nil
 	}
 	// A connection of its own: renewals must not queue behind other requests.
-	c, err := cluster.Connect(cluster.Target{Kubeconfig: o.Kubeconfig, Context: o.Context})
+	beside, err := c.Beside()
 	if err != nil {
 		return nil, err
 	}
@@ -66,7 +67,7 @@ func (o *runOptions) clusterLock(s *Surroundings, m *result.Manifest, p *result.
 		host = "unknown host"
 	}
 	holder := lease.Holder{RunID: m.RunID, Shard: fmt.Sprintf("%d/%d", m.Shard, p.Shards), Host: host}
-	l := lease.New(c.Client(), holder, lease.Options{
+	l := lease.New(beside.Client(), holder, lease.Options{
 		Note: func(text string) { fmt.Fprintln(s.Stderr, text) },
 		Dead: slices.Clone(m.Locks), // this execution has their results folder
 	})
@@ -83,9 +84,9 @@ func (o *runOptions) engineLock(l *lease.Lock) run.Lock {
 }
 
 // holdFirst takes the cluster for the first tests of the run, before anything
-// is written: a run that is refused leaves no results folder behind.
-func holdFirst(ctx context.Context, l run.Lock, p *result.Plan, m *result.Manifest) error {
-	tests := run.Tests(p, m)
+// is written: a run that is refused leaves no results folder behind, and one that
+// goes on stays as it was.
+func holdFirst(ctx context.Context, l run.Lock, tests []*result.PlannedTest) error {
 	if l == nil || len(tests) == 0 {
 		return nil
 	}
@@ -117,20 +118,21 @@ func (e *execution) observe(ctx context.Context, s *Surroundings) (run.Evidence,
 
 // execute runs the tests, judges, writes JUnit and manifest, and reports.
 func (o *runOptions) execute(ctx context.Context, s *Surroundings, e execution) error {
-	temp, err := os.MkdirTemp("", "op-readiness-*")
+	temp, err := tempdir.New()
 	if err != nil {
-		return fmt.Errorf("making a temporary folder: %w", err)
+		return err
 	}
-	defer os.RemoveAll(temp)
-	tests := run.Tests(e.plan, e.manifest)
-	if e.previous != nil {
-		tests = slices.DeleteFunc(tests, func(t *result.PlannedTest) bool {
-			runs := e.previous.Attempts[t.ID]
-			return len(runs) > 0 && runs[len(runs)-1].State != result.TestError
-		})
-	}
+	defer temp.RemoveAll()
+	tests := run.Due(e.plan, e.manifest, e.previous, o.Retries)
 	fmt.Fprintf(s.Stderr, "%s: %d tests to run for %d cases of plan %.19s; results in %s\n",
 		e.cluster.Server, len(tests), len(e.plan.Cases), e.plan.Digest, e.folder.Dir())
+	if len(tests) == 0 && e.previous == nil {
+		// The verdict has the exit code.
+		_ = sayIdle(s, e.plan, e.manifest.Shard, func(c *result.PlannedCase) string {
+			_, reason := verdict.Decide(c, e.manifest)
+			return reason
+		})
+	}
 	pods, stopWatching := e.observe(ctx, s)
 	defer stopWatching()
 	observer := progress.New(o.style(s), s.Stderr, widthOf(s.Stderr), e.plan, tests, time.Now)
@@ -152,7 +154,7 @@ func (o *runOptions) execute(ctx context.Context, s *Surroundings, e execution) 
 			RepoList:             o.RepoList,
 			Extra:                o.E2EArgs,
 		},
-		Env:      append(slices.Clone(s.Environ), "TMPDIR="+temp), // e2e.test leaves files there
+		Env:      append(slices.Clone(s.Environ), "TMPDIR="+temp.Path), // e2e.test leaves files there
 		Cluster:  e.cluster,
 		Observer: observer,
 		Evidence: pods,
@@ -162,17 +164,28 @@ func (o *runOptions) execute(ctx context.Context, s *Surroundings, e execution) 
 		Procs:    o.Procs,
 		Previous: e.previous,
 		Stop:     s.stop,
-		TempDir:  temp,
+		TempDir:  temp.Path,
 
 		StopWithin: e.stopWithin,
 		Deadline:   e.deadline,
 	})
 	observer.Close()
 	kept()
-	if runErr != nil && !errors.Is(runErr, run.ErrInterrupted) {
-		return runErr
+	err = judgeFolder(e.folder, s, o.Output, func(r *result.Run) time.Time {
+		if !r.Finished {
+			return time.Time{}
+		}
+		return time.Now().UTC()
+	})
+	if runErr == nil || errors.Is(runErr, run.ErrInterrupted) {
+		return err
 	}
-	return judgeFolder(e.folder, s, o.Output, func(*result.Run) time.Time { return time.Now().UTC() })
+	// What was learned before the error is judged and reported, too; the exit code
+	// is the error's, whatever the verdict.
+	if exit := (*exitError)(nil); errors.As(err, &exit) && exit.cause == nil {
+		err = nil
+	}
+	return errors.Join(runErr, err)
 }
 
 // keepAtStop writes what there is as soon as a signal comes: whoever sent it may
@@ -187,7 +200,7 @@ func (e *execution) keepAtStop(s *Surroundings) (wait func()) {
 		case <-over:
 			return
 		}
-		soFar, err := result.Read(e.folder.Dir())
+		soFar, err := result.Load(e.folder.Dir())
 		if err == nil {
 			err = report.WriteFolder(e.folder, soFar, verdict.Judge(soFar), time.Time{})
 		}

@@ -88,11 +88,11 @@ func (o *runOptions) inspect(ctx context.Context, s *Surroundings, c *cluster.Cl
 	if o.Preflight == preflightOff {
 		return nil, nil
 	}
-	if o.Probe && needsContainers(p, o.Shard) {
+	if o.Probe && needsContainers(p, o.Shard.number) {
 		err := runProbes(ctx, s, c, facts, probing{
 			id: m.RunID, binary: binary, repoList: o.RepoList, credentials: o.DockerConfig != "",
 			dnsDomain: o.DNSDomain, limit: o.ProbeTimeout,
-			wants: func(capability string) bool { return planNeeds(p, o.Shard, capability) }, class: o.RuntimeClass,
+			wants: func(capability string) bool { return planNeeds(p, o.Shard.number, capability) }, class: o.RuntimeClass,
 		})
 		if err != nil {
 			return nil, err
@@ -112,7 +112,7 @@ func (o *runOptions) tell(s *Surroundings, r *preflight.Report) error {
 		return fmt.Errorf("writing the preflight's findings: %w", err)
 	}
 	if s.Getenv("GITHUB_ACTIONS") == "true" {
-		if err := r.WriteAnnotations(s.Stderr); err != nil {
+		if err := annotate(s, s.Stderr, r.WriteAnnotations); err != nil {
 			return fmt.Errorf("writing annotations: %w", err)
 		}
 	}
@@ -205,7 +205,7 @@ func runProbes(ctx context.Context, s *Surroundings, c *cluster.Cluster, facts *
 		options.Outside = probe.Outside
 	}
 	for _, class := range facts.IsolationClasses() {
-		if class == o.class || o.class == "" && (class != preflight.HyperVClass || !without("hyperv")) {
+		if class == o.class || o.class == "" && (class != specs.HyperVClass || !without("hyperv")) {
 			options.RuntimeClasses = append(options.RuntimeClasses, class)
 		}
 	}

@@ -19,7 +19,9 @@ import (
 	"github.com/windows-op-readiness/windows-op-readiness/internal/preflight"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/provider/kwok"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/prow"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/report"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/result"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/run"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/verdict"
 	"github.com/windows-op-readiness/windows-op-readiness/specs"
 )
@@ -38,9 +40,10 @@ func (o *runOptions) start(ctx context.Context, s *Surroundings) error {
 	m := &result.Manifest{
 		Schema:      result.ManifestSchema,
 		RunID:       o.RunID,
-		Shard:       o.Shard,
+		Shard:       o.Shard.number,
 		Attempt:     o.attempt(s),
 		ToolVersion: toolVersion(),
+		SpecDir:     o.SpecDir,
 		Declared:    result.Declarations{AirGapped: o.AirGapped, Without: o.Without},
 		Started:     time.Now().UTC(),
 	}
@@ -49,6 +52,9 @@ func (o *runOptions) start(ctx context.Context, s *Surroundings) error {
 	}
 	if m.RunID == "" && job != nil {
 		m.RunID = job.BuildID()
+	}
+	if m.RunID == "" && o.Shards > 1 {
+		return usageErrorf("--shards %d: shards that are to be merged have one id: give each of them the same --run-id, such as --run-id nightly-17", o.Shards)
 	}
 	if m.RunID == "" {
 		m.RunID = newRunID(m.Started)
@@ -59,8 +65,16 @@ func (o *runOptions) start(ctx context.Context, s *Surroundings) error {
 	if o.ReportDir == "" {
 		o.ReportDir = filepath.Join("results", m.RunID)
 	}
+	if err := o.lint(prepare, s); err != nil {
+		return interrupted(prepare, err)
+	}
 	if err := o.checkSelection(s); err != nil {
 		return err
+	}
+	if o.KubernetesVersion != "" {
+		if _, err := o.checkVersion(o.KubernetesVersion); err != nil {
+			return err
+		}
 	}
 	if err := result.CheckNew(o.ReportDir); err != nil {
 		return usageErrorf("%w", err)
@@ -92,7 +106,7 @@ func (o *runOptions) start(ctx context.Context, s *Surroundings) error {
 		return err
 	}
 	m.E2EVersion, m.PlanDigest, m.Settings = binary.Version, p.Digest, o.settings()
-	held, err := o.clusterLock(s, m, p)
+	held, err := o.clusterLock(s, c, m, p)
 	if err != nil {
 		return err
 	}
@@ -102,7 +116,7 @@ func (o *runOptions) start(ctx context.Context, s *Surroundings) error {
 	}
 	lock := o.engineLock(held)
 	defer release(s, lock)
-	if err := holdFirst(prepare, lock, p, m); err != nil {
+	if err := holdFirst(prepare, lock, run.Tests(p, m)); err != nil {
 		return interrupted(prepare, err)
 	}
 	found, err := o.inspect(prepare, s, c, facts, binary, p, m)
@@ -118,7 +132,7 @@ func (o *runOptions) start(ctx context.Context, s *Surroundings) error {
 	}
 	defer folder.Close()
 	if found != nil {
-		if err := folder.WriteJSON(preflight.File, found); err != nil {
+		if err := folder.WriteJSON(result.PreflightFile, found); err != nil {
 			return err
 		}
 	}
@@ -176,12 +190,15 @@ func (o *runOptions) resume(ctx context.Context, s *Surroundings, given func(fla
 		return err
 	}
 	defer done()
+	if over, err := o.resumeOfNothing(s, given("retries")); over || err != nil {
+		return err
+	}
 	folder, err := result.Reopen(o.Resume)
 	if err != nil {
 		return usageErrorf("--resume: %w", err)
 	}
 	defer folder.Close()
-	previous, err := result.Read(o.Resume)
+	previous, err := result.Load(o.Resume)
 	if err != nil {
 		return usageErrorf("--resume: %w", err)
 	}
@@ -192,7 +209,10 @@ func (o *runOptions) resume(ctx context.Context, s *Surroundings, given func(fla
 	}
 	m := previous.Manifest
 	o.adopt(m.Settings, given)
-	m.Finished, m.Interrupted, m.OutOfTime = time.Time{}, false, false
+	if err := e2e.CheckExtra(o.E2EArgs); err != nil {
+		return usageErrorf("--resume %s: %s has e2e.test's arguments (settings.e2eArgs): %w", o.Resume, result.ManifestFile, err)
+	}
+	m.Reopen()
 	if o.Kubeconfig == "" {
 		o.Kubeconfig, o.Context = m.Target.Kubeconfig, m.Target.Context
 	}
@@ -225,7 +245,7 @@ func (o *runOptions) resume(ctx context.Context, s *Surroundings, given func(fla
 	if err != nil {
 		return interrupted(prepare, err)
 	}
-	held, err := o.clusterLock(s, m, previous.Plan)
+	held, err := o.clusterLock(s, c, m, previous.Plan)
 	if err != nil {
 		return err
 	}
@@ -234,10 +254,43 @@ func (o *runOptions) resume(ctx context.Context, s *Surroundings, given func(fla
 		return interrupted(prepare, err)
 	}
 	lock := o.engineLock(held)
+	defer release(s, lock)
+	if err := holdFirst(prepare, lock, run.Due(previous.Plan, m, previous, o.Retries)); err != nil {
+		return interrupted(prepare, err)
+	}
 	if err := folder.WriteJSON(result.ManifestFile, m); err != nil {
 		return err
 	}
 	return o.execute(ctx, s, execution{plan: previous.Plan, manifest: m, folder: folder, binary: binary, cluster: c, steering: steering, lock: lock, previous: previous, deadline: deadline, stopWithin: job.TimeToStop(o.BeforeTimeout)})
+}
+
+// resumeOfNothing reports whether a run came to its end and has nothing left to
+// run. Then it shows the report again, and what would run the failed tests once
+// more; nothing is written, and no cluster is asked.
+func (o *runOptions) resumeOfNothing(s *Surroundings, retriesGiven bool) (bool, error) {
+	previous, err := result.Load(o.Resume)
+	if err != nil || !previous.Finished || previous.Interrupted || previous.OutOfTime || previous.Manifest.Verdict == "" {
+		return false, nil //nolint:nilerr // whoever opens it for writing says what is wrong
+	}
+	if e2e.CheckExtra(previous.Manifest.Settings.E2EArgs) != nil {
+		return false, nil //nolint:nilerr // likewise
+	}
+	retries := previous.Manifest.Settings.Retries
+	if retriesGiven {
+		retries = o.Retries
+	}
+	if len(run.Due(previous.Plan, previous.Manifest, previous, retries)) > 0 {
+		return false, nil
+	}
+	results := report.Results{Run: previous, Judgement: verdict.Judge(previous), Width: terminalWidth(s)}
+	if err := results.Write(s.Stdout, report.Format(o.Output)); err != nil {
+		return true, fmt.Errorf("writing the report: %w", err)
+	}
+	fmt.Fprintf(s.Stderr, "%s: the run is finished, and no test is left to run; nothing was changed\n", o.Resume)
+	if failed, enough := run.Spent(previous); failed > 0 {
+		fmt.Fprintf(s.Stderr, "failed tests: %d; to run them again: op-readiness run --resume %s --retries %d\n", failed, o.Resume, enough)
+	}
+	return true, exitWith(results.Judgement.ExitCode())
 }
 
 // settings are the flags that a resumed run takes over.
@@ -381,6 +434,9 @@ func (o *runOptions) binaryFor(ctx context.Context, s *Surroundings, m *result.M
 	}
 	if o.E2EBinary == "" {
 		// Before minutes go by for a binary that cannot be used.
+		if _, err := o.checkVersion(version); err != nil {
+			return nil, err
+		}
 		if _, err := cluster.CheckSkew(version, m.Cluster.ServerVersion); err != nil {
 			return nil, usageErrorf("%w", err)
 		}

@@ -37,15 +37,15 @@ func (o *runOptions) steering(ctx context.Context, s *Surroundings, c *cluster.C
 	switch o.Steer {
 	case steerCordon:
 		m.Steering = result.SteeringCordon
-		way, err = steer.NewCordon(c.Client(), c.Dynamic(), member)
+		way, err = steer.NewCordon(ctx, c.Client(), c.Dynamic(), member)
 	case steerOff:
-		way, err = steer.NewNone(c.Client(), c.Dynamic(), member)
+		way, err = steer.NewNone(ctx, c.Client(), c.Dynamic(), member)
 	default:
 		var policy *steer.Policy
 		policy, err = steer.New(ctx, c.Client(), c.Dynamic(), member)
 		switch {
 		case errors.Is(err, steer.ErrNotServed) && o.Steer == steerAuto:
-			way, err = steer.NewNone(c.Client(), c.Dynamic(), member)
+			way, err = steer.NewNone(ctx, c.Client(), c.Dynamic(), member)
 		case errors.Is(err, steer.ErrNotServed):
 			return nil, usageErrorf("--steer=%s: %w; --steer=%s does without, for some of the cases", o.Steer, err, steerCordon)
 		case err == nil:
@@ -78,7 +78,7 @@ func (o *runOptions) warnOfSteering(s *Surroundings, m *result.Manifest) {
 	})
 	if tainted == windows && windows > 0 {
 		slices.Sort(taints)
-		fmt.Fprintf(s.Stderr, "warning: every Windows node is tainted (%s), and without the admission policy pods get no toleration: those that select Windows stay pending, and their tests fail. Use --steer=%s (Kubernetes 1.36), or take the taint off while the run goes on\n",
+		fmt.Fprintf(s.Stderr, "warning: every Windows node is tainted (%s), and without the admission policy pods get no toleration: cases whose pods select Windows are not tested. Use --steer=%s (Kubernetes 1.36), or take the taint off while the run goes on\n",
 			strings.Join(slices.Compact(taints), ", "), steerPolicy)
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/windows-op-readiness/windows-op-readiness/internal/e2e/e2etest"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/result"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/verdict"
+	"github.com/windows-op-readiness/windows-op-readiness/test/fulldisk"
 )
 
 func TestExitCodeOfARun(t *testing.T) {
@@ -26,10 +27,12 @@ func TestExitCodeOfARun(t *testing.T) {
 		"one skips itself":     {e2etest.Script{Do: map[string][]string{"[sig-x] b": {e2etest.Skip}}}, verdict.ExitInconclusive, "the test skipped itself"},
 		"one kills e2e.test":   {e2etest.Script{Do: map[string][]string{"[sig-x] b": {e2etest.Kill}}}, verdict.ExitInconclusive, "signal: killed"},
 		"one is nowhere":       {e2etest.Script{Do: map[string][]string{"[sig-x] b": {e2etest.Silent}}}, verdict.ExitInconclusive, "neither e2e.test's output nor its report"},
-		"one is told twice":    {e2etest.Script{Do: map[string][]string{"[sig-x] b": {e2etest.Lie}}}, verdict.ExitInconclusive, "reconciliation"},
+		"one is told twice":    {e2etest.Script{Do: map[string][]string{"[sig-x] b": {e2etest.Lie}}}, verdict.ExitNotReady, "reconciliation"},
+		"its failure is lost":  {e2etest.Script{Do: map[string][]string{"[sig-x] b": {e2etest.FakePass}}}, verdict.ExitNotReady, "reconciliation"},
+		"its pass is lost":     {e2etest.Script{Do: map[string][]string{"[sig-x] b": {e2etest.Unsaid}}}, verdict.ExitInconclusive, "the output does not have its end"},
 		"nothing runs":         {e2etest.Script{Suite: []string{e2etest.Nothing}}, verdict.ExitInconclusive, "ran none of 4 tests"},
 		"BeforeSuite fails":    {e2etest.Script{Suite: []string{e2etest.FailBefore}}, verdict.ExitInconclusive, "schedulable nodes"},
-		"a failure and a kill": {e2etest.Script{Do: map[string][]string{"[sig-x] b": {e2etest.Kill}, "[sig-x] c": {e2etest.Fail}}}, verdict.ExitNotReady, "case-c failed"},
+		"a failure and a kill": {e2etest.Script{Do: map[string][]string{"[sig-x] b": {e2etest.Kill}, "[sig-x] c": {e2etest.Fail}}}, verdict.ExitNotReady, "core-network-c failed"},
 	} {
 		s := newScene(t, c.script)
 		s.want(what, s.main(s.args()...), c.code, c.says)
@@ -86,9 +89,9 @@ func TestRunWithoutACluster(t *testing.T) {
 }
 
 func TestAServerThatGoesAwayHalfWay(t *testing.T) {
-	t.Parallel() // it is asked again and again, for 12 s
-	s := newScene(t, e2etest.Script{Do: map[string][]string{"[sig-x] b": {e2etest.Outage}}})
-	s.want("the run", s.main(s.args()...), verdict.ExitInconclusive, "does not answer", "case-b is error", "case-f is error")
+	t.Parallel() // it is asked again and again, for two minutes
+	s := newScene(t, e2etest.Script{Do: map[string][]string{"[sig-x] e [Disruptive]": {e2etest.Outage}}})
+	s.want("the run", s.main(s.args()...), verdict.ExitInconclusive, "does not answer", "core-network-e is error", "core-network-f is error")
 	run := s.results()
 	if a := run.Attempts[run.Plan.Cases[0].TestIDs[0]]; len(a) != 1 || a[0].State != result.TestPassed {
 		t.Errorf("what had passed before: %+v", a)
@@ -127,18 +130,31 @@ func TestReportFoldersThatCannotBeUsed(t *testing.T) {
 }
 
 func TestAFullDisk(t *testing.T) {
-	if _, err := os.Stat("/dev/full"); err != nil {
-		t.Skip("no /dev/full")
-	}
 	s := newScene(t, e2etest.Script{})
 	logs := filepath.Join(s.dir, result.LogsDir)
 	if err := os.MkdirAll(logs, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Symlink("/dev/full", filepath.Join(logs, "batch-01.log")); err != nil {
+	fulldisk.Mount(t, logs, 4)
+	fulldisk.Fill(t, logs)
+	s.want("a full disk", s.main(s.args()...), verdict.ExitInconclusive, "no space left on device")
+}
+
+func TestAReportFolderThatIsRemovedEndsTheRun(t *testing.T) {
+	t.Parallel() // it may come back, for 5 s
+	s := newScene(t, e2etest.Script{Do: map[string][]string{"[sig-x] b": {e2etest.Wait}}})
+	done := make(chan said, 1)
+	go func() { done <- s.main(s.args()...) }()
+	eventually(t, "the run runs a test", func() bool { return s.starts("[sig-x] b") == 1 })
+	if err := os.RemoveAll(s.dir); err != nil {
 		t.Fatal(err)
 	}
-	s.want("a full disk", s.main(s.args()...), verdict.ExitInconclusive, "no space left on device")
+	s.write(s.fake.Go(), "")
+	got := <-done
+	s.want("the run", got, verdict.ExitInconclusive, filepath.Join(s.dir, result.EventsFile)+" was removed while the run wrote it")
+	if strings.Contains(got.stderr, "[sig-x] b") || s.starts("[sig-x] e [Disruptive]") > 0 {
+		t.Errorf("the run went on:\n%s", got.stderr)
+	}
 }
 
 func TestTwoRunsIntoOneFolder(t *testing.T) {
@@ -160,12 +176,21 @@ func TestRunUsage(t *testing.T) {
 	s := newScene(t, e2etest.Script{})
 	for args, says := range map[string][]string{
 		"--category Core.Netwrk":        {"--category", `"Core.Netwrk"`, "Core.Network", "Core.Storage"},
-		"--case case-aa":                {`unknown case "case-aa": did you mean case-a?`},
+		"--case core-network-aa":        {`unknown case "core-network-aa": did you mean core-network-a?`},
 		"--capability exek":             {`unknown capability "exek"`},
 		"--label api":                   {`unknown label "api"`},
-		"--provider locall":             {`unknown provider "locall": did you mean local?`, "skeleton"},
-		"--without gmssa":               {`unknown capability "gmssa": did you mean gmsa?`},
+		"--provider locall":             {`unknown provider "locall"; did you mean local?`, "skeleton"},
+		"--provider vagrant":            {`unknown provider "vagrant". Known: `, "skeleton"},
+		"--without gmssa":               {`unknown capability "gmssa"; did you mean gmsa?`},
 		"--shards 2 --shard 3":          {"there is no shard 3 of 2"},
+		"--shard 2":                     {"--shard 2: of how many? Write it as --shard 2/3"},
+		"--shard 3/2":                   {"there is no shard 3 of 2"},
+		"--shard 2/3 --shards 4":        {"--shard 2/3 and --shards 4", "leave --shards out"},
+		"--shards 3":                    {"which of them is to run? Say --shard 1/3", "the same --run-id"},
+		"--shard 1/3":                   {"give each of them the same --run-id"},
+		"--shard 0":                     {"--shard", "which of how many, such as 2/3"},
+		"--shard 2/":                    {"--shard", "which of how many, such as 2/3"},
+		"--shard 2/3/4":                 {"--shard", "which of how many, such as 2/3"},
 		"--lock=false --wait":           {"--wait", "--lock=false"},
 		"--shards 0":                    {"--shards"},
 		"--procs 0":                     {"--procs"},
@@ -178,6 +203,9 @@ func TestRunUsage(t *testing.T) {
 		"--resume x":                    {"leave --report-dir out"},
 		"--no-such-flag":                {"unknown flag", "See 'op-readiness run --help'"},
 		"extra":                         {"unknown command"},
+		"--e2e-arg=--host=https://x":    {"--e2e-arg", "another API server", "use op-readiness's own flag --kubeconfig"},
+		"--e2e-arg=--clean-start=true":  {"--e2e-arg", "deletes all namespaces"},
+		"--e2e-arg=--no-such=1":         {"knows no flag --no-such of e2e.test"},
 		"--kubernetes-version latest":   {"--kubernetes-version"},
 		"--kubernetes-version v1.35.4":  {"v1.36.3, and v1.35.4 is asked for"},
 	} {
@@ -198,8 +226,8 @@ func TestSkew(t *testing.T) {
 
 func TestDryRunTouchesNoCluster(t *testing.T) {
 	s := newScene(t, e2etest.Script{})
-	s.want("a dry run", s.main(s.args("--dry-run")...), verdict.ExitReady, "would run exactly these 6 tests", "case-a")
-	s.want("the dry run of one shard", s.main(s.args("--dry-run", "--shards", "2")...), verdict.ExitReady, "would run exactly these 3 tests")
+	s.want("a dry run", s.main(s.args("--dry-run")...), verdict.ExitReady, "would run exactly these 6 tests", "core-network-a")
+	s.want("the dry run of one shard", s.main(s.args("--dry-run", "--shard", "1/2")...), verdict.ExitReady, "would run exactly these 3 tests")
 	if _, err := os.Stat(s.dir); err == nil || len(s.requests) > 0 {
 		t.Errorf("report folder: %v, requests %q", err, s.requests)
 	}
@@ -298,7 +326,7 @@ func TestProgressInGitHubActions(t *testing.T) {
 	var out, errs strings.Builder
 	Main(t.Context(), s.args(), Surroundings{Environ: append(s.environ(), "GITHUB_ACTIONS=true"), Stdin: strings.NewReader(""), Stdout: &out, Stderr: &errs})
 	text := errs.String()
-	if strings.Count(text, "::group::") != 2 || strings.Count(text, "::endgroup::") != 2 || !strings.Contains(text, "FAILED") {
+	if strings.Count(text, "##[group]") != 2 || strings.Count(text, "##[endgroup]") != 2 || !strings.Contains(text, "FAILED") {
 		t.Errorf("progress:\n%s", text)
 	}
 }

@@ -28,6 +28,8 @@ type scene struct {
 	specs      string
 	kubeconfig string
 	server     string
+	podCIDRs   []string // of every node
+	version    string   // of the API server
 
 	mu        sync.Mutex
 	requests  []string
@@ -36,8 +38,8 @@ type scene struct {
 	writes    int
 }
 
-// sceneTests are the tests of a scene.
-var sceneTests = []string{"[sig-x] a", "[sig-x] b", "[sig-x] c", "[sig-x] d", "[sig-x] e [Serial]", "[sig-x] f [Serial]"}
+// sceneTests are the tests of a scene, in two batches.
+var sceneTests = []string{"[sig-x] a", "[sig-x] b", "[sig-x] c", "[sig-x] d", "[sig-x] e [Disruptive]", "[sig-x] f [Disruptive]"}
 
 func newScene(t *testing.T, script e2etest.Script) *scene {
 	t.Helper()
@@ -45,26 +47,29 @@ func newScene(t *testing.T, script e2etest.Script) *scene {
 		script.Version = "v1.36.3"
 	}
 	script.Tests = sceneTests
-	s := &scene{t: t, fake: e2etest.Install(t, script)}
+	s := &scene{t: t, fake: e2etest.Install(t, script), version: "v1.36.3"}
 	temp := t.TempDir()
 	s.dir, s.specs, s.kubeconfig = filepath.Join(temp, "results"), filepath.Join(temp, "specs"), filepath.Join(temp, "kubeconfig")
 	server := httptest.NewServer(http.HandlerFunc(s.serve))
 	t.Cleanup(server.Close)
 	s.server = server.URL
 	s.write(s.kubeconfig, kubeconfigOf(server.URL))
-	spec := "category: Core.Network\ncases:\n"
+	spec := "category: Core.Network\ntestCases:\n"
 	for _, name := range sceneTests {
-		phase := "parallel"
-		if strings.Contains(name, "[Serial]") {
-			phase = "serial"
-		}
-		spec += fmt.Sprintf("  - id: case-%s\n    requirement: The test %s passes.\n    proof: full\n    tests:\n      - focus: '\\[sig-x\\] %s( \\[|$)'\n        expect: 1\n    phase: %s\n    duration: 1m\n    timeout: 10m\n", name[8:9], name[8:9], name[8:9], phase)
+		spec += testCase(name[8:9])
 	}
 	if err := os.Mkdir(s.specs, 0o755); err != nil {
 		t.Fatal(err)
 	}
 	s.write(filepath.Join(s.specs, "core-network.yaml"), spec)
 	return s
+}
+
+// testCase is a case of the reference implementation's format, which does not say
+// where pods must run: there are none in a scene. Its id is the category and
+// the letter of its test.
+func testCase(test string) string {
+	return fmt.Sprintf("  - description: Ability to %s\n    focus: '\\[sig-x\\] %[1]s( \\[|$)'\n", test)
 }
 
 func kubeconfigOf(server string) string {
@@ -103,16 +108,17 @@ func (s *scene) serve(w http.ResponseWriter, r *http.Request) {
 	for i, system := range []string{"linux", "linux", "windows", "windows"} {
 		nodes = append(nodes, map[string]any{
 			"metadata": map[string]any{"name": fmt.Sprintf("%s-%d", system, i), "labels": map[string]string{"kubernetes.io/os": system, "node.kubernetes.io/windows-build": "10.0.20348"}},
+			"spec":     map[string]any{"podCIDRs": s.podCIDRs},
 			"status": map[string]any{
-				"nodeInfo":   map[string]string{"operatingSystem": system, "containerRuntimeVersion": "containerd://2.0.0"},
+				"nodeInfo":   map[string]string{"operatingSystem": system, "containerRuntimeVersion": "containerd://2.0.0", "bootID": "1"},
 				"conditions": []any{map[string]string{"type": "Ready", "status": "True"}},
 			},
 		})
 	}
 	answers := map[string]any{
-		"/version":           map[string]string{"gitVersion": "v1.36.3"},
-		"/api/v1/nodes":      map[string]any{"kind": "NodeList", "apiVersion": "v1", "items": nodes},
-		"/api/v1/namespaces": map[string]any{"kind": "NamespaceList", "apiVersion": "v1", "items": []any{}},
+		"/version":           map[string]string{"gitVersion": s.version},
+		"/api/v1/nodes":      map[string]any{"kind": "NodeList", "apiVersion": "v1", "metadata": map[string]string{"resourceVersion": "1"}, "items": nodes},
+		"/api/v1/namespaces": map[string]any{"kind": "NamespaceList", "apiVersion": "v1", "metadata": map[string]string{"resourceVersion": "1"}, "items": []any{}},
 		"/api/v1/pods":       map[string]any{"kind": "PodList", "apiVersion": "v1", "metadata": map[string]string{"resourceVersion": "1"}, "items": []any{}},
 		"/api":               map[string]any{"kind": "APIVersions", "versions": []string{"v1"}},
 		"/apis":              map[string]any{"kind": "APIGroupList", "apiVersion": "v1", "groups": []any{}},
@@ -201,7 +207,7 @@ func (s *scene) want(what string, got said, code int, says ...string) {
 // results reads the results folder.
 func (s *scene) results() *result.Run {
 	s.t.Helper()
-	run, err := result.Read(s.dir)
+	run, err := result.Load(s.dir)
 	if err != nil {
 		s.t.Fatal(err)
 	}

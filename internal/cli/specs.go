@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -67,6 +68,12 @@ func didYouMean(name string, allowed []string) string {
 		return fmt.Sprintf("; did you mean %s?", near)
 	}
 	return ""
+}
+
+// knownAre is the end of an error about an unknown name that lists all that are
+// known.
+func knownAre(name string, known []string) string {
+	return cmp.Or(didYouMean(name, known), ".") + " Known: " + strings.Join(known, ", ")
 }
 
 // loadSpecs loads the standard from a folder, or the built-in one for "", and
@@ -274,16 +281,36 @@ func (o *specsLintOptions) run(s *Surroundings) error {
 	if err := o.write(s.Stdout, problems); err != nil {
 		return err
 	}
+	if len(problems) > 0 {
+		fmt.Fprintf(s.Stderr, "%d problems in the specs%s\n", len(problems), checkedAgainst(lists))
+		return exitWith(verdict.ExitUsage)
+	}
+	fmt.Fprintf(s.Stderr, "%d cases are as they should be%s\n", len(set.Cases), checkedAgainst(lists))
+	return nil
+}
+
+func checkedAgainst(lists []*specs.TestList) string {
+	if len(lists) == 0 {
+		return ""
+	}
 	var versions []string
 	for _, l := range lists {
 		versions = append(versions, l.Version)
 	}
-	if len(problems) > 0 {
-		fmt.Fprintf(s.Stderr, "%d problems in the specs, checked against the tests of Kubernetes %s\n", len(problems), strings.Join(versions, ", "))
-		return exitWith(verdict.ExitUsage)
+	return ", checked against the tests of Kubernetes " + strings.Join(versions, ", ")
+}
+
+// lintedSpecs loads the spec files of a folder and checks them as 'specs lint'
+// does. What is wrong with them is a usage error.
+func lintedSpecs(s *Surroundings, dir string, lists []*specs.TestList) (*specs.Set, error) {
+	set, err := loadSpecs(s, dir)
+	if err != nil {
+		return nil, err
 	}
-	fmt.Fprintf(s.Stderr, "%d cases are as they should be, checked against the tests of Kubernetes %s\n", len(set.Cases), strings.Join(versions, ", "))
-	return nil
+	if problems := specs.Lint(set, lists...); len(problems) > 0 {
+		return nil, usageErrorf("%d problems in the spec files of %s%s:\n%w", len(problems), dir, checkedAgainst(lists), specs.Problems(problems))
+	}
+	return set, nil
 }
 
 func (o *specsLintOptions) lists(s *Surroundings) ([]*specs.TestList, error) {

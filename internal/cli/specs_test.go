@@ -79,7 +79,7 @@ func TestSpecs(t *testing.T) {
 			stderr: []string{"no such file or directory"}},
 
 		{name: "lint", args: "lint",
-			stderr: []string{"cases are as they should be, checked against the tests of Kubernetes v1.35.4, v1.36.3"}},
+			stderr: []string{"cases are as they should be, checked against the tests of Kubernetes v1.33.13, v1.34.4, v1.35.4, v1.36.3"}},
 		{name: "lint of a folder", files: good, args: "lint --spec-dir SPECS --kubernetes-version 1.36.3",
 			stderr: []string{"1 cases are as they should be"}},
 		{name: "lint of a focus that matches nothing", files: reference, args: "lint --spec-dir SPECS --kubernetes-version 1.36.3", code: verdict.ExitUsage,
@@ -90,7 +90,7 @@ func TestSpecs(t *testing.T) {
 		{name: "lint as JSON", files: typo, args: "lint --spec-dir SPECS -o json", code: verdict.ExitUsage,
 			stdout: []string{`"line": 9,`, `"case": "one",`}},
 		{name: "lint of a version without catalogue", args: "lint --kubernetes-version 1.33.1", code: verdict.ExitUsage,
-			stderr: []string{"no list of tests of Kubernetes 1.33.1 comes with this program: use v1.35.4 or v1.36.3", "--test-list"}},
+			stderr: []string{"no list of tests of Kubernetes 1.33.1 comes with this program: use v1.33.13, v1.34.4, v1.35.4 or v1.36.3", "--test-list"}},
 		{name: "lint against a list", files: good, args: "lint --spec-dir SPECS --test-list -",
 			stdin:  "The following spec names can be used with 'ginkgo run --focus/skip':\n    k8s.io/kubernetes@v1.40.0/test/e2e/network/service.go:1: [sig-network] Services should work after the service has been recreated\n\n",
 			stderr: []string{"checked against the tests of Kubernetes v1.40.0"}},
@@ -98,9 +98,9 @@ func TestSpecs(t *testing.T) {
 			stderr: []string{`--test-list -: not a list of tests: line 1 is "flag provided but not defined: -list-tests"`}},
 
 		{name: "coverage", args: "coverage --kubernetes-version 1.36.3 -o markdown",
-			stdout: []string{"| 1.36.3 | Core.Network | 11 | 0 | 2 | 13 |", "| 1.36.3 | all | 20 | 13 | 13 | 46 |"}},
+			stdout: []string{"| 1.36.3 | Core.Network | 8 | 3 | 2 | 13 |", "| 1.36.3 | all | 17 | 16 | 13 | 46 |"}},
 		{name: "coverage of an unknown version", args: "coverage --kubernetes-version 1.40 -o csv",
-			stdout: []string{"1.40,all,20,13,13,46"}, stderr: []string{"The list of tests of Kubernetes 1.40 does not come with this program"}},
+			stdout: []string{"1.40,all,17,16,13,46"}, stderr: []string{"The list of tests of Kubernetes 1.40 does not come with this program"}},
 
 		{name: "export", files: good, args: "export --spec-dir SPECS --kubernetes-version 1.36",
 			stdout: []string{"kubernetesVersion: \"1.36\"\ncases:\n  one:\n    category: Core.Network\n", "focus: Services should work after the service has been recreated$\n    skip: \"\"\n"}},

@@ -23,6 +23,7 @@ import (
 	"github.com/windows-op-readiness/windows-op-readiness/internal/grid/page"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/grid/text"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/report"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/shown"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/verdict"
 )
 
@@ -127,7 +128,7 @@ func narrateSkipped(s *Surroundings, source *grid.Source) {
 	skipped := source.Skipped()
 	names := slices.Sorted(maps.Keys(skipped))
 	for _, name := range names[:min(len(names), maxSkipped)] {
-		fmt.Fprintf(s.Stderr, "preview: not read: %s: %s\n", grid.Plain(name), grid.Plain(skipped[name]))
+		fmt.Fprintf(s.Stderr, "preview: not read: %s: %s\n", shown.Line(name), shown.Line(skipped[name]))
 	}
 	if more := len(names) - maxSkipped; more > 0 {
 		fmt.Fprintf(s.Stderr, "preview: not read: %d more; 'testgrid check' names them\n", more)

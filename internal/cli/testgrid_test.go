@@ -33,7 +33,7 @@ func TestTestGridCommands(t *testing.T) {
 	bucket := filepath.Join(t.TempDir(), "bucket")
 	s.want("publish", publishing(nil, nil, s.dir, "--bucket", "file://"+filepath.ToSlash(bucket), "--job", "windows-readiness"), verdict.ExitReady)
 
-	row := "core-network: case-a [sig-x] a"
+	row := "core-network: core-network-a [sig-x] a"
 	for _, source := range []string{s.dir, "gs://readiness", "gs://readiness/logs/windows-readiness", bucket, "file://" + filepath.ToSlash(bucket)} {
 		s.want("preview of "+source, testgridding(emulator, "preview", source), verdict.ExitReady, row, "PASS", "1 of 1 (100.0%) recent columns passed")
 		s.want("check of "+source, testgridding(emulator, "check", source), verdict.ExitReady, "TestGrid shows 1 column, ", "takes all of it as it is meant")
@@ -56,7 +56,7 @@ func TestTestGridCommands(t *testing.T) {
 	config := filepath.Join(t.TempDir(), "testgrid.yaml")
 	s.write(config, "test_groups:\n- name: readiness-group\n  gcs_prefix: elsewhere/logs/windows-readiness\ndashboards:\n- name: dash\n  dashboard_tab:\n  - name: the-tab\n    test_group_name: readiness-group\n")
 	for _, source := range []string{s.dir, bucket, "gs://readiness"} {
-		s.want("with a configuration", testgridding(emulator, "preview", source, "--config", config), verdict.ExitReady, "the-tab", "case-a [sig-x] a")
+		s.want("with a configuration", testgridding(emulator, "preview", source, "--config", config), verdict.ExitReady, "the-tab", "core-network-a [sig-x] a")
 	}
 	s.want("a good configuration", testgridding(nil, "check", config), verdict.ExitReady, "takes all of it")
 

@@ -2,9 +2,16 @@ package cli
 
 import "runtime/debug"
 
-// toolVersion is this program's version, from what the Go toolchain recorded
-// when it was built: a tag, or the commit.
+// released is the version of a release's binary, which scripts/release.sh sets when
+// it links: the binary is built before there is a tag.
+var released string
+
+// toolVersion is this program's version: the release, or what the Go toolchain
+// recorded when it was built, a tag or the commit.
 func toolVersion() string {
+	if released != "" {
+		return released
+	}
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		return "unknown"

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -82,6 +83,8 @@ type Cluster struct {
 	Server  string
 	client  kubernetes.Interface
 	dynamic dynamic.Interface
+	target  Target
+	outages *outages
 }
 
 // Client returns the connection's client, for what else talks to the cluster.
@@ -95,17 +98,24 @@ func (c *Cluster) Dynamic() dynamic.Interface { return c.dynamic }
 const requestTimeout = 30 * time.Second
 
 // Connect reads the target's kubeconfig. It sends no request yet.
-func Connect(t Target) (*Cluster, error) {
+func Connect(t Target) (*Cluster, error) { return connect(t, &outages{}) }
+
+// Beside makes another connection to the same cluster, whose requests do not queue
+// behind those of this one. What one sees of outages, [Cluster.Outages] of both tells.
+func (c *Cluster) Beside() (*Cluster, error) { return connect(c.target, c.outages) }
+
+func connect(t Target, seen *outages) (*Cluster, error) {
 	config, err := restConfig(t)
 	if err != nil {
 		return nil, err
 	}
 	config.Timeout = requestTimeout
-	config.UserAgent = "op-readiness"
+	config.UserAgent = FieldManager
 	// The default of 5 requests a second is for controllers, which have time.
 	config.QPS, config.Burst = 50, 100
 	// Every warning of the API server would go to standard error.
 	config.WarningHandler = rest.NoWarnings{}
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return &transport{seen, next} })
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		return nil, fmt.Errorf("kubeconfig %s: %w", t.Kubeconfig, err)
@@ -114,7 +124,7 @@ func Connect(t Target) (*Cluster, error) {
 	if err != nil {
 		return nil, fmt.Errorf("kubeconfig %s: %w", t.Kubeconfig, err)
 	}
-	return &Cluster{Server: config.Host, client: client, dynamic: dyn}, nil
+	return &Cluster{Server: config.Host, client: client, dynamic: dyn, target: t, outages: seen}, nil
 }
 
 func restConfig(t Target) (*rest.Config, error) {
@@ -193,7 +203,6 @@ func (c *Cluster) Node(ctx context.Context, name string) (result.Node, error) {
 
 func nodeFacts(n *corev1.Node) result.Node {
 	info := &n.Status.NodeInfo
-	_, simulated := n.Annotations["kwok.x-k8s.io/node"]
 	_, controlPlane := n.Labels["node-role.kubernetes.io/control-plane"]
 	out := result.Node{
 		Name:             n.Name,
@@ -203,7 +212,7 @@ func nodeFacts(n *corev1.Node) result.Node {
 		KubeletVersion:   info.KubeletVersion,
 		ContainerRuntime: info.ContainerRuntimeVersion,
 		Architecture:     info.Architecture,
-		Simulated:        simulated,
+		Simulated:        Simulated(n),
 		Unschedulable:    n.Spec.Unschedulable && !cordonedByRun(n),
 		ControlPlane:     controlPlane,
 		PodCIDRs:         n.Spec.PodCIDRs,
@@ -233,50 +242,56 @@ func (c *Cluster) Healthy(ctx context.Context) error {
 	return err
 }
 
-// suiteLabel is what the e2e framework puts on every namespace that a test
+// SuiteLabel is what the e2e framework puts on every namespace that a test
 // makes; its value is the id of the e2e.test process.
-const suiteLabel = "e2e-run"
+const SuiteLabel = "e2e-run"
 
 // RemoveNamespaces deletes the namespaces of the given e2e.test processes and
-// waits until they are gone. It returns how many there were; those that are
-// left when ctx ends are named in the error.
+// waits until they are gone, through outages ([Persist]). It returns how many
+// there were; those that are left when ctx ends are named in the error.
 func (c *Cluster) RemoveNamespaces(ctx context.Context, suiteRunIDs []string) (int, error) {
 	if len(suiteRunIDs) == 0 {
 		return 0, nil
 	}
 	// The ids come from what a process printed: they are checked here.
-	ours, err := labels.NewRequirement(suiteLabel, selection.In, suiteRunIDs)
+	ours, err := labels.NewRequirement(SuiteLabel, selection.In, suiteRunIDs)
 	if err != nil {
 		return 0, fmt.Errorf("finding namespaces that tests left: %w", err)
 	}
 	selector := metav1.ListOptions{LabelSelector: ours.String()}
 	namespaces := c.client.CoreV1().Namespaces()
-	list, err := namespaces.List(ctx, selector)
-	if err != nil {
+	var list *corev1.NamespaceList
+	look := func(ctx context.Context) (err error) {
+		list, err = namespaces.List(ctx, selector)
+		return err
+	}
+	if err := Persist(ctx, look); err != nil {
 		return 0, fmt.Errorf("listing namespaces that tests left: %w", err)
 	}
+	found := len(list.Items)
 	for _, ns := range list.Items {
-		err := namespaces.Delete(ctx, ns.Name, metav1.DeleteOptions{})
+		err := Persist(ctx, func(ctx context.Context) error {
+			return namespaces.Delete(ctx, ns.Name, metav1.DeleteOptions{})
+		})
 		if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
 			return 0, fmt.Errorf("deleting namespace %s, which a test left: %w", ns.Name, err)
 		}
 	}
 	var left []string
 	err = wait.PollUntilContextCancel(ctx, time.Second, true, func(ctx context.Context) (bool, error) {
-		now, err := namespaces.List(ctx, selector)
-		if err != nil {
+		if err := Persist(ctx, look); err != nil {
 			return false, err
 		}
 		left = left[:0]
-		for _, ns := range now.Items {
+		for _, ns := range list.Items {
 			left = append(left, ns.Name)
 		}
 		return len(left) == 0, nil
 	})
 	if err != nil {
-		return len(list.Items), fmt.Errorf("namespaces that tests left are not gone yet: %s: %w", strings.Join(left, ", "), err)
+		return found, fmt.Errorf("namespaces that tests left are not gone yet: %s: %w", strings.Join(left, ", "), err)
 	}
-	return len(list.Items), nil
+	return found, nil
 }
 
 // ErrSkew says that an e2e.test cannot judge a server.

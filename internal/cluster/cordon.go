@@ -6,6 +6,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
+// FieldManager is who wrote what this program writes, in the managedFields of an
+// object: the API server takes it from the user agent.
+const FieldManager = "op-readiness"
+
 // CordonAnnotation is on nodes that a run of this program has cordoned, and
 // will restore. A node with it counts as schedulable: so it is without the run.
 const CordonAnnotation = "op-readiness/cordoned-by"

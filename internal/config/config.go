@@ -224,10 +224,6 @@ func (c *Config) gitHubSchedule() Schedule {
 
 // Warnings are what the file says and its author may not mean.
 func (c *Config) Warnings() []string {
-	set, err := specs.Embedded()
-	if err != nil {
-		return nil
-	}
 	var all []string
 	seen := map[string]bool{}
 	inProw := c.PeriodicCells()
@@ -250,9 +246,8 @@ func (c *Config) Warnings() []string {
 			continue
 		}
 		seen[version] = true
-		cases, err := set.For(version)
-		if err == nil && !slices.ContainsFunc(cases, func(c specs.Case) bool { return len(c.Tests) > 0 }) {
-			all = append(all, fmt.Sprintf("the standard's tests were never looked up for Kubernetes %s, so every requirement is without one there", version))
+		if note, err := specs.CheckVersion(version); err == nil && note != "" {
+			all = append(all, note)
 		}
 	}
 	return all

@@ -516,9 +516,27 @@ func TestParse_aliases_cannot_blow_up(t *testing.T) {
 }
 
 func TestConfig_warns_of_versions_that_nobody_looked_at(t *testing.T) {
-	c := parse(t, fmt.Sprintf(axes, `"1.36", "1.20"`, `"2022"`))
-	if got := c.Warnings(); len(got) != 1 || !strings.Contains(got[0], "1.20") {
+	c := parse(t, fmt.Sprintf(axes, `"1.36", "1.99", master`, `"2022", "2025"`))
+	if got := c.Warnings(); len(got) != 1 || got[0] != "no case was checked against Kubernetes 1.99: the newest is 1.36" {
 		t.Errorf("warnings are %q", got)
+	}
+}
+
+func TestConfig_refuses_versions_on_which_nothing_would_be_tested(t *testing.T) {
+	const prow = "prow: {image: registry.example.com/op-readiness:v1, kubeconfigSecret: \"k-{cell}\"%s}\n"
+	const kubernetes, old = `"1.36"`, "would test nothing: no case was checked against Kubernetes 1.20: test one of 1.33, 1.34, 1.35, 1.36"
+	for text, field := range map[string]string{
+		fmt.Sprintf(axes, `"1.36", "1.20"`, `"2022"`):                                                                                      "matrix.kubernetes",
+		fmt.Sprintf(axes, `"1.36", "1.20.5"`, `"2022"`):                                                                                    "matrix.kubernetes",
+		fmt.Sprintf(axes, `"1.36", release-1.20`, `"2022"`):                                                                                "matrix.kubernetes",
+		fmt.Sprintf(axes, kubernetes, `"2022"`) + "  include: [{kubernetes: \"1.20\", windows: \"2019\"}]\n":                               "matrix.include[0]",
+		fmt.Sprintf(axes, kubernetes, `"2022"`) + fmt.Sprintf(prow, `, presubmits: {cell: {kubernetes: "1.20"}}`):                          "prow.presubmits.cell",
+		fmt.Sprintf(axes, kubernetes, `"2022"`) + fmt.Sprintf(prow, `, overrides: [{when: {branches: [v1]}, cell: {kubernetes: "1.20"}}]`): "prow.overrides[0].cell",
+	} {
+		_, err := config.Parse("op-readiness.yaml", []byte(text))
+		if err == nil || !strings.Contains(err.Error(), field+":") || !strings.Contains(err.Error(), old) {
+			t.Errorf("%s: the error is %v, want one of %s", text, err, field)
+		}
 	}
 }
 

@@ -6,14 +6,16 @@ import (
 )
 
 // expressions refuses what GitHub would take for an expression in the workflows
-// that are made of the file: whoever reads the file sees a text.
+// that are made of the file: whoever reads the file sees a text. It also refuses
+// labels of runners that no runner has.
 func (v *validator) expressions() {
 	texts := map[string][]string{
-		"github.workflow": {v.GitHub.Workflow},
-		"github.runsOn":   v.GitHub.RunsOn,
-		"run.e2eProvider": {v.Run.E2EProvider},
-		"run.without":     v.Run.Without,
-		"results.bucket":  {v.Results.Bucket},
+		"github.workflow":       {v.GitHub.Workflow},
+		"github.runsOn":         v.GitHub.RunsOn,
+		"github.comment.runsOn": v.GitHub.Comment.RunsOn,
+		"run.e2eProvider":       {v.Run.E2EProvider},
+		"run.without":           v.Run.Without,
+		"results.bucket":        {v.Results.Bucket},
 	}
 	if p := v.GitHub.PullRequests; p != nil {
 		texts["github.pullRequests.branches"], texts["github.pullRequests.paths"] = p.Branches, p.Paths
@@ -24,6 +26,13 @@ func (v *validator) expressions() {
 	}
 	for i, o := range v.GitHub.Overrides {
 		texts[fmt.Sprintf("github.overrides[%d].runsOn", i)] = o.RunsOn
+	}
+	for field, labels := range texts {
+		for _, label := range labels {
+			if strings.HasSuffix(field, "unsOn") && (strings.TrimSpace(label) != label || strings.ContainsAny(label, "[]{},\"")) {
+				v.once(field, "%q is not one label of a runner: write several as a list, such as [self-hosted, windows-lab]", clip(label))
+			}
+		}
 	}
 	for field, values := range texts {
 		for _, value := range values {

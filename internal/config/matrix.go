@@ -80,7 +80,7 @@ func (c Cell) Simulated() string {
 // cell's isolation, "" for none. The name is containerd's.
 func (c Cell) RuntimeClass() string {
 	if c.Isolation == IsolationHyperV {
-		return "runhcs-wcow-hypervisor"
+		return specs.HyperVClass
 	}
 	return ""
 }

@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/invopop/jsonschema"
@@ -423,6 +424,8 @@ func (r *reader) checkList(n *yaml.Node, s *jsonschema.Schema, field string) {
 func (r *reader) checkText(n *yaml.Node, s *jsonschema.Schema, field string) {
 	size := utf8.RuneCountInString(n.Value)
 	switch {
+	case !mayBreak.MatchString(field) && strings.ContainsFunc(n.Value, breaks):
+		r.add(n.Line, field, "%q has a line break, a tab or another control character: write it in one line, without", clip(n.Value))
 	case len(s.Enum) > 0 && !slices.Contains(s.Enum, any(n.Value)):
 		var allowed []string
 		for _, e := range s.Enum {
@@ -445,6 +448,13 @@ func (r *reader) checkText(n *yaml.Node, s *jsonschema.Schema, field string) {
 		r.add(n.Line, field, "%q is not what this takes. %s", clip(n.Value), s.Description)
 	}
 }
+
+// breaks reports whether r ends a line for some reader, or has no shape.
+func breaks(r rune) bool { return unicode.IsControl(r) || r == '\u2028' || r == '\u2029' }
+
+// mayBreak are the fields that may have several lines: none of them becomes part
+// of another text, such as the arguments in a workflow.
+var mayBreak = regexp.MustCompile(`^testgrid\.bug\.body$|^prow\..*\benv\.[^.]+$|^prow\.postsubmit\.(command|args)\[`)
 
 func matches(pattern, text string) bool {
 	return regexp.MustCompile(pattern).MatchString(text)

@@ -288,7 +288,7 @@ type TestGrid struct {
 	DaysOfResults int `yaml:"daysOfResults,omitempty" jsonschema:"default=30,minimum=1,maximum=365"`
 	// How many runs count as recent, for a tab's status and for hiding old rows. Presubmits have at least 20.
 	RecentRuns int `yaml:"recentRuns,omitempty" jsonschema:"default=10,minimum=1,maximum=200"`
-	// Rows above the grid, after Commit, kubernetes-version and windows-version: keys of a run's metadata, such as verdict or container-runtime.
+	// Rows above the grid, after Commit, kubernetes-version and windows-version: keys of a run's metadata, such as container-runtime. The verdict is always there, last where it is not listed.
 	ColumnHeaders []string `yaml:"columnHeaders,omitempty" jsonschema:"minItems=1,uniqueItems=true"`
 	// Addresses that TestGrid mails, each as name@domain; none by default.
 	AlertEmails []string `yaml:"alertEmails,omitempty" jsonschema:"minItems=1,uniqueItems=true"`
@@ -388,6 +388,8 @@ type Comment struct {
 	Disabled bool `yaml:"disabled,omitempty"`
 	// Tells comments of several workflows on one pull request apart: lower-case letters, digits and dashes; the default is the name.
 	ID string `yaml:"id,omitempty" jsonschema:"pattern=^[a-z0-9]([-a-z0-9]*[a-z0-9])?$,maxLength=60"`
+	// Labels of the runner that comments, with a token that may write: not one on which pull requests run code. The default is ubuntu-latest.
+	RunsOn Values `yaml:"runsOn,omitempty"`
 }
 
 // Publish is how GitHub Actions are let into the bucket: by a Google Cloud

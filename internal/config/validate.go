@@ -102,6 +102,7 @@ func (v *validator) matrix() {
 			v.add(field, "adds the cell %s, which is there already: take it away", cell.Title)
 		}
 		place[cell] = field
+		v.version(field, cell)
 		v.capzCell(field, cell)
 		if cell.Provider == ProviderKwok && cell.Simulated() == "" {
 			v.once(field, "the cell %s is simulated, and Kubernetes %s is no release that can be had for it: name one with its patch, such as %s", cell.Title, cell.Kubernetes, specs.Catalogues()[len(specs.Catalogues())-1])
@@ -142,6 +143,20 @@ func (v *validator) categories(field string, names []string, allowed []specs.Cat
 		if !slices.Contains(texts, name) {
 			v.add(fmt.Sprintf("%s[%d]", field, i), "%q is not among run.categories: %s", name, oneOf(name, texts))
 		}
+	}
+}
+
+// version refuses a cell of a Kubernetes version against which no case of the
+// standard was checked: nothing would be tested.
+func (v *validator) version(field string, cell Cell) {
+	if cell.Version() == "" {
+		return // the branch where Kubernetes is developed
+	}
+	if _, err := specs.CheckVersion(cell.Version()); err != nil {
+		if field == "matrix" {
+			field = "matrix.kubernetes"
+		}
+		v.once(field, "the cell %s would test nothing: %v", cell.Title, err)
 	}
 }
 

@@ -21,6 +21,7 @@ func (v *validator) prow() {
 	v.categories("prow.presubmits.categories", p.Presubmits.Categories, v.Categories())
 	v.patterns("prow.presubmits.branches", p.Presubmits.Branches)
 	v.globs("prow.presubmits.runIfChanged", p.Presubmits.RunIfChanged)
+	v.version("prow.presubmits.cell", v.cell(&p.Presubmits.Cell))
 	v.capzCell("prow.presubmits.cell", v.cell(&p.Presubmits.Cell))
 	if post := p.Postsubmit; post != nil {
 		v.settings("prow.postsubmit", post.JobSettings)
@@ -49,6 +50,7 @@ func (v *validator) override(field string, o *Override) {
 	v.categories(field+".when.categories", o.When.Categories, v.Categories())
 	selectors := v.selector(field+".when", o.When.Selector)
 	if o.Cell != nil {
+		v.version(field+".cell", v.cell(o.Cell))
 		v.capzCell(field+".cell", v.cell(o.Cell))
 		if len(o.When.Branches) == 0 {
 			v.add(field+".cell", "is for presubmits of some branches: name them in when.branches")

@@ -159,8 +159,8 @@ var willRun = regexp.MustCompile(`(?m)^Will run (\d+) of \d+ specs`)
 // startedOnly is a [Listener] that hears which tests start.
 type startedOnly func(name string)
 
-func (s startedOnly) Started(name string)        { s(name) }
-func (s startedOnly) Finished(Finished)          {}
-func (s startedOnly) Destroyed(string)           {}
-func (s startedOnly) SuiteRun(string)            {}
-func (s startedOnly) SuiteFailed(string, string) {}
+func (s startedOnly) Started(name string)         { s(name) }
+func (s startedOnly) Finished(Finished)           {}
+func (s startedOnly) Destroyed(string, time.Time) {}
+func (s startedOnly) SuiteRun(string)             {}
+func (s startedOnly) SuiteFailed(string, string)  {}

@@ -33,25 +33,6 @@ type Flags struct {
 	Extra []string
 }
 
-// CheckExtra returns an error when an argument may not be passed on: what
-// selects tests and reports on them is this program's, and anything that is no
-// flag would end the suite.
-func CheckExtra(args []string) error {
-	for _, arg := range args {
-		name := strings.TrimLeft(arg, "-")
-		if name == arg {
-			return fmt.Errorf("%q is no flag of e2e.test: write it as --flag=value", arg)
-		}
-		name, _, _ = strings.Cut(name, "=")
-		for _, own := range []string{"ginkgo.", "test.", "report-", "list-", "kubeconfig", "context", "node-os-distro", "provider"} {
-			if strings.HasPrefix(name, own) {
-				return fmt.Errorf("%q is set by op-readiness itself", arg)
-			}
-		}
-	}
-	return nil
-}
-
 // DefaultProvider is the e2e framework's provider for clusters that it knows
 // nothing special about. With "local", tests of SSH no longer skip themselves.
 const DefaultProvider = "skeleton"

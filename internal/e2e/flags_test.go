@@ -2,6 +2,7 @@ package e2e_test
 
 import (
 	"fmt"
+	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -117,18 +118,79 @@ func TestFocusOfMoreThanAnArgumentHolds(t *testing.T) {
 	}
 }
 
-func TestExtraArgumentsThatWouldHijackTheSuiteAreRefused(t *testing.T) {
-	for _, arg := range []string{"--ginkgo.focus=x", "-ginkgo.skip", "--report-dir=/tmp", "--kubeconfig=other", "--list-tests", "prepull", ""} {
-		if err := e2e.CheckExtra([]string{arg}); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("%q", arg)) {
-			t.Errorf("%q: %v", arg, err)
+func TestArgumentsThatMayNotBePassedOn(t *testing.T) {
+	for arg, says := range map[string]string{
+		"--ginkgo.focus=x":                    "op-readiness itself selects the tests",
+		"-ginkgo.skip=x":                      "op-readiness itself selects the tests",
+		"--ginkgo.json-report=/tmp/x":         "op-readiness itself selects the tests",
+		"--test.run=x":                        "Go's test runner",
+		"--report-dir=/tmp":                   "see the results folder",
+		"--spec-dump=/etc/passwd":             "see the results folder",
+		"--kubeconfig=other":                  "use op-readiness's own flag --kubeconfig",
+		"--context=other":                     "use op-readiness's own flag --context",
+		"--kubectl-path=/tmp/kubectl":         "use op-readiness's own flag --kubectl",
+		"--dns-domain=x":                      "use op-readiness's own flag --dns-domain",
+		"--provider=gce":                      "use op-readiness's own flag --provider",
+		"--node-os-distro=debian":             "op-readiness sets it itself",
+		"--host=https://elsewhere":            "another API server",
+		"-host=https://elsewhere":             "another API server",
+		"--cert-dir=/tmp":                     "another API server",
+		"--kubemark-external-kubeconfig=x":    "another API server",
+		"--clean-start=true":                  "deletes all namespaces",
+		"--delete-namespace=false":            "changes the tests after it",
+		"--delete-namespace-on-failure=false": "changes the tests after it",
+		"--num-nodes=1000":                    "e2e.test counts the nodes",
+		"--list-tests=true":                   "run no test",
+		"--gce-upgrade-script=/tmp/x":         "replace the cluster's version",
+		"--storage_driver_host=x":             "belongs to a library",
+		"--no-such-flag=1":                    "knows no flag --no-such-flag of e2e.test that may be passed on: leave it out; these may: --prepull-images, ",
+		"--HOST=x":                            "knows no flag --HOST",
+		"--host":                              "write it as --flag=value",
+		"--prepull-images":                    "write it as --flag=value",
+		"--prepull-images true":               "write it as --flag=value",
+		"--prepull-images true --host=x":      "write it as --flag=value",
+		"---prepull-images=true":              "write it as --flag=value",
+		"prepull-images=true":                 "write it as --flag=value",
+		"--":                                  "write it as --flag=value",
+		"-":                                   "write it as --flag=value",
+		"--=x":                                "write it as --flag=value",
+		"":                                    "write it as --flag=value",
+	} {
+		err := e2e.CheckExtra([]string{"--prepull-images=true", arg})
+		if err == nil || !strings.Contains(err.Error(), fmt.Sprintf("%q", arg)) || !strings.Contains(err.Error(), says) {
+			t.Errorf("%q: %v, want %q in it", arg, err, says)
 		}
 	}
-	extra := []string{"--prepull-images=true", "--delete-namespace-on-failure=false"}
+}
+
+func TestArgumentsThatArePassedOn(t *testing.T) {
+	extra := []string{"--prepull-images=true", "-v=4", "--docker-config-file=/tmp/a=b c", "--minStartupPods=-1"}
 	if err := e2e.CheckExtra(extra); err != nil {
 		t.Error(err)
 	}
 	flags := e2e.Flags{Extra: extra}
-	if args := flags.Args(); !slices.Equal(args[len(args)-2:], extra) {
+	if args := flags.Args(); !slices.Equal(args[len(args)-len(extra):], extra) {
 		t.Errorf("arguments %q", args)
+	}
+	// What this program sets itself can be set by nobody else.
+	all := e2e.Flags{Kubeconfig: "x", Context: "x", Provider: "x", Kubectl: "x", DNSDomain: "x", DockerConfig: "x", RepoList: "x"}
+	for _, arg := range all.BatchArgs([]string{"a"}, 1, "report", time.Hour) {
+		if err := e2e.CheckExtra([]string{arg}); err == nil {
+			t.Errorf("%s is passed on", arg)
+		}
+	}
+}
+
+// Of every flag that e2e.test has, it is decided whether it may be passed on.
+// Package test/e2e holds the list to the real e2e.test.
+func TestEveryFlagIsClassified(t *testing.T) {
+	list, err := os.ReadFile("testdata/flags-v1.36.3.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name := range strings.FieldsSeq(string(list)) {
+		if !e2e.Classified(name) {
+			t.Errorf("--%s is in no class: see what it does, and add it to flagClasses", name)
+		}
 	}
 }

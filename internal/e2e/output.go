@@ -2,10 +2,12 @@ package e2e
 
 import (
 	"bytes"
+	"fmt"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/windows-op-readiness/windows-op-readiness/internal/result"
 )
@@ -20,8 +22,9 @@ type Listener interface {
 	// Finished tells how a test ended.
 	Finished(t Finished)
 	// Destroyed tells that the test that runs destroys this namespace, which
-	// the e2e framework made for it.
-	Destroyed(namespace string)
+	// the e2e framework made for it, and when it began to, by the clock of this
+	// machine; the zero time where the output does not say.
+	Destroyed(namespace string, at time.Time)
 	// SuiteFailed tells of a failure outside of any test.
 	SuiteFailed(node, message string)
 }
@@ -35,12 +38,29 @@ type Finished struct {
 	Message string
 }
 
+// Contradiction is a place where e2e.test says two things of one test.
+type Contradiction struct {
+	// Test is the test's name; "" where it is not known.
+	Test string
+	// State is the worst that was said of the test.
+	State   result.TestState
+	Message string
+}
+
 // Output reads the verbose output (--ginkgo.v) of one e2e.test process that
 // runs its tests one after the other. It is an [io.Writer]; Close tells that
 // there is no more.
+//
+// What a test prints stands in the same output. Each test starts once and ends
+// once: its listener is told the first start and the first end, and whatever
+// comes after them is one of the [Output.Contradictions].
 type Output struct {
 	names    []string // longest first: a name can be another's beginning
 	listener Listener
+
+	started        map[string]bool
+	last           Finished // the last end that was told
+	contradictions []Contradiction
 
 	line    []byte
 	cut     bool // the line is longer than is read
@@ -49,27 +69,44 @@ type Output struct {
 	current string
 	pending *Finished       // an end of which more is to come
 	suite   string          // a suite node whose message is still being written
+	word    string          // ginkgo's word for how suite ended
 	message strings.Builder // of pending or suite
 }
 
 const (
 	maxLine   = 8 << 10
 	delimiter = "------------------------------"
+	// stamp is how ginkgo tells times, in the local time of its process.
+	stamp = "01/02/06 15:04:05.999"
 )
 
 var (
-	destroying   = regexp.MustCompile(`^  STEP: Destroying namespace "([a-z0-9][-a-z0-9]{0,62})" for this suite\.`)
+	destroying   = regexp.MustCompile(`^  STEP: Destroying namespace "([a-z0-9][-a-z0-9]{0,62})" for this suite\.(?:.* @ (.*))?`)
 	runID        = regexp.MustCompile(`Starting e2e run "([A-Za-z0-9][-A-Za-z0-9_.]{0,62})"`)
 	testEnd      = regexp.MustCompile(`^(?:•|\+|↺|S|P)(?: \[([A-Z]+)[^\]]*\])?(?: DURING REPETITION #\d+)?(?: \[(\d+\.\d+) seconds\])?$`)
 	failureStart = regexp.MustCompile(`^  \[[A-Z]+\] `)
-	nodeEnd      = regexp.MustCompile(`^\[([A-Za-z]+)\] \[([A-Z]+)\] \[\d+\.\d+ seconds\]$`)
+	nodeEnd      = regexp.MustCompile(`^\[([A-Za-z]+(?: \([A-Za-z]+\))?)\] \[([A-Z]+)\] \[\d+\.\d+ seconds\]$`)
 )
 
 // NewOutput returns an Output that looks for the tests with the given names.
 func NewOutput(names []string, listener Listener) *Output {
 	names = slices.Clone(names)
 	slices.SortFunc(names, func(a, b string) int { return len(b) - len(a) })
-	return &Output{names: names, listener: listener}
+	return &Output{names: names, listener: listener, started: map[string]bool{}}
+}
+
+// Contradictions returns where the output contradicts itself, one for each
+// test; complete after Close.
+func (o *Output) Contradictions() []Contradiction { return slices.Clone(o.contradictions) }
+
+// contradict notes that more was said of a test than its one start and end.
+func (o *Output) contradict(test string, state result.TestState, message string) {
+	i := slices.IndexFunc(o.contradictions, func(c Contradiction) bool { return c.Test == test })
+	if i < 0 {
+		o.contradictions = append(o.contradictions, Contradiction{Test: test, State: state, Message: message})
+		return
+	}
+	o.contradictions[i].State = Worse(o.contradictions[i].State, state)
 }
 
 // Write takes the next piece of output. It never fails.
@@ -118,7 +155,9 @@ func (o *Output) take(line string) {
 	o.unconfirmed()
 	if o.current != "" {
 		if m := destroying.FindStringSubmatch(line); m != nil {
-			o.listener.Destroyed(m[1])
+			// What is no time is the zero time.
+			at, _ := time.ParseInLocation(stamp, m[2], time.Local)
+			o.listener.Destroyed(m[1], at)
 		}
 	}
 	if !o.known {
@@ -127,14 +166,18 @@ func (o *Output) take(line string) {
 			o.listener.SuiteRun(m[1])
 		}
 	}
+	name := ""
+	if armed {
+		name = o.named(line)
+	}
 	switch {
 	case o.cut, strings.HasPrefix(line, " "):
 		o.collect(line)
-	case armed:
-		if name := o.named(line); name != "" {
-			o.current = name
-			o.listener.Started(name)
-		}
+	case name != "":
+		o.starts(name)
+	case armed && !testEnd.MatchString(line):
+		o.last = Finished{} // the heading of something else
+		o.collect(line)
 	default:
 		o.ends(line)
 	}
@@ -148,22 +191,56 @@ func (o *Output) unconfirmed() {
 	}
 }
 
+// starts takes the heading of a test. No test starts twice in one process, so
+// that the second heading may be what a test printed.
+func (o *Output) starts(name string) {
+	if o.started[name] {
+		o.contradict(name, result.TestError, "the output has a second start of it")
+		return
+	}
+	o.started[name] = true
+	o.current = name
+	o.listener.Started(name)
+}
+
 // ends looks for the line that ends a test or a suite node.
 func (o *Output) ends(line string) {
 	if m := nodeEnd.FindStringSubmatch(line); m != nil && o.current == "" {
 		o.flush()
-		o.suite = m[1]
+		o.suite, o.word = m[1], m[2]
 		return
 	}
 	m := testEnd.FindStringSubmatch(line)
-	// Ginkgo tells how long every test took that passed.
-	if m == nil || o.current == "" || m[1] == "" && m[2] == "" {
+	// Ginkgo tells how long every test took that passed. Pending tests have no
+	// start, and so no end.
+	if m == nil || m[1] == "" && m[2] == "" || m[1] == "PENDING" {
 		o.collect(line)
 		return
 	}
-	end := Finished{Name: o.current, State: stateOf(m[1])}
+	end := Finished{Name: o.current, State: printedState(m[1])}
+	if o.current == "" {
+		o.endsAgain(end.State)
+		o.collect(line)
+		return
+	}
 	end.Seconds, _ = strconv.ParseFloat(m[2], 64)
 	o.current, o.pending = "", &end
+}
+
+// endsAgain takes the end of a test while none runs: a second end of the last
+// one. Only that a test is skipped because of another is told without a start.
+func (o *Output) endsAgain(state result.TestState) {
+	first := o.last
+	if o.pending != nil {
+		first = *o.pending
+	} else if state == result.TestSkipped {
+		return
+	}
+	message := fmt.Sprintf("the output has a second end of it: %s, and then %s", first.State, state)
+	if first.Name == "" {
+		message = fmt.Sprintf("the output has the end of a test that has no start: %s", state)
+	}
+	o.contradict(first.Name, Worse(first.State, state), message)
 }
 
 // collect keeps the lines of a failure's message.
@@ -183,9 +260,12 @@ func (o *Output) flush() {
 			o.pending.Message = message
 		}
 		o.listener.Finished(*o.pending)
-		o.pending = nil
+		o.last, o.pending = *o.pending, nil
 	}
 	if o.suite != "" {
+		if !strings.HasPrefix(message, "[") {
+			message = strings.TrimSpace("[" + o.word + "] " + message)
+		}
 		o.listener.SuiteFailed(o.suite, message)
 		o.suite = ""
 	}
@@ -219,17 +299,36 @@ func failureText(block string) string {
 	return text
 }
 
-// stateOf translates ginkgo's word for a state that is not "passed", as its
-// reporter prints it ("FAILED") or its JSON report spells it ("failed").
-func stateOf(word string) result.TestState {
-	switch strings.ToUpper(word) {
-	case "", "PASSED", "FLAKEY":
+// printedState translates the word for a state that ginkgo's reporter prints;
+// it prints none for a test that passed.
+func printedState(word string) result.TestState {
+	switch word {
+	case "", "FLAKEY":
 		return result.TestPassed
-	case "SKIPPED", "PENDING":
+	default:
+		return stateOf(strings.ToLower(word))
+	}
+}
+
+// stateOf translates a state as ginkgo's JSON report spells it.
+func stateOf(word string) result.TestState {
+	switch word {
+	case "passed":
+		return result.TestPassed
+	case "skipped", "pending":
 		return result.TestSkipped
-	case "FAILED", "PANICKED", "TIMEDOUT":
+	case "failed", "panicked", "timedout":
 		return result.TestFailed
-	default: // INTERRUPTED, ABORTED, and what a later ginkgo may add
+	default: // interrupted, aborted, and what a later ginkgo may add
 		return result.TestError
 	}
+}
+
+// Worse returns which of two states says less good of a test.
+func Worse(a, b result.TestState) result.TestState {
+	order := []result.TestState{"", result.TestPassed, result.TestSkipped, result.TestError, result.TestFailed}
+	if slices.Index(order, b) > slices.Index(order, a) {
+		return b
+	}
+	return a
 }

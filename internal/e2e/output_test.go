@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/windows-op-readiness/windows-op-readiness/internal/e2e"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/result"
@@ -28,8 +29,8 @@ func (s *said) Finished(f e2e.Finished) {
 	}
 	s.events = append(s.events, event)
 }
-func (s *said) Destroyed(namespace string) {
-	s.destroyed = append(s.destroyed, fmt.Sprintf("%d %s", len(s.events), namespace))
+func (s *said) Destroyed(namespace string, at time.Time) {
+	s.destroyed = append(s.destroyed, fmt.Sprintf("%d %s %s", len(s.events), namespace, at.Format("15:04:05.000")))
 }
 
 func (s *said) SuiteFailed(node, message string) {
@@ -199,6 +200,14 @@ func TestOutputOfTestsThatSpeakLikeGinkgo(t *testing.T) {
 		"a run id that is no label": {
 			"  Starting e2e run \"a), (b\"\n", nil, "",
 		},
+		"a suite node with a name of two words": {
+			line + "[DeferCleanup (Suite)] \nk8s.io/e2e.go:69\n[DeferCleanup (Suite)] [FAILED] [30.026 seconds]\n[DeferCleanup (Suite)] \nk8s.io/e2e.go:69\n\n  [FAILED] no\n" + line,
+			[]string{`suite DeferCleanup (Suite) "[FAILED] no"`}, "",
+		},
+		"a suite node without a message": {
+			"[SynchronizedAfterSuite] [INTERRUPTED] [30.026 seconds]\n" + line,
+			[]string{`suite SynchronizedAfterSuite "[INTERRUPTED]"`}, "",
+		},
 		"a suite node that fails": {
 			line + "[SynchronizedBeforeSuite] \nk8s.io/e2e.go:69\n  waiting\n[SynchronizedBeforeSuite] [FAILED] [30.026 seconds]\n[SynchronizedBeforeSuite] \nk8s.io/e2e.go:69\n\n  [FAILED] no nodes\n" + line,
 			[]string{`suite SynchronizedBeforeSuite "[FAILED] no nodes"`}, "",
@@ -219,6 +228,50 @@ func TestOutputOfTestsThatSpeakLikeGinkgo(t *testing.T) {
 		events, unfinished := hear(names, c.text)
 		if diff := compare(events, c.want); diff != "" || unfinished != c.unfinished {
 			t.Errorf("%s: unfinished %q, want %q\n%s", what, unfinished, c.unfinished, diff)
+		}
+	}
+}
+
+// Each test has one start and one end: whatever comes after them contradicts
+// them, and changes nothing of what was told.
+func TestOutputThatContradictsItself(t *testing.T) {
+	const pass, fail = "• [0.100 seconds]\n" + line, "• [FAILED] [0.200 seconds]\n[sig-x] a [sig-x]\nk8s.io/x.go:1\n\n  [FAILED] no\n" + line
+	const passed, failed = "passed [sig-x] a 0.100", `failed [sig-x] a 0.200 "[FAILED] no"`
+	for what, c := range map[string]struct {
+		text string
+		want []string // of the test a
+		then string   // the contradictions
+	}{
+		"a pass, and then a failure":     {pass + "  more\n" + fail, []string{passed}, "[sig-x] a: failed"},
+		"a failure, and then a pass":     {fail + "  more\n" + pass, []string{failed}, "[sig-x] a: failed"},
+		"two passes":                     {pass + "more\n" + pass, []string{passed}, ": passed"},
+		"its heading, and then a pass":   {heading("[sig-x] a") + pass, []string{passed}, "[sig-x] a: error"},
+		"all of it twice":                {pass + heading("[sig-x] a") + fail, []string{passed}, "[sig-x] a: failed"},
+		"an end right after a delimiter": {pass + fail, []string{passed}, "[sig-x] a: failed"},
+		"an end within a failure":        {"• [FAILED] [0.200 seconds]\n\n  [FAILED] no\n" + pass, []string{`failed [sig-x] a 0.200 "[FAILED] no\n• [0.100 seconds]"`}, "[sig-x] a: failed"},
+		// Nothing of this is more than one end.
+		"a pass that is printed":     {"• [0.001 seconds]\n" + fail, []string{failed}, ""},
+		"a delimiter before its end": {line + fail, []string{failed}, ""},
+		"a pending test":             {"P [PENDING]\n" + line + pass + line + "P [PENDING]\n[sig-x] b\nx.go:1\n" + line, []string{passed}, ""},
+		"a test that another skips":  {pass + "S [SKIPPED] [0.000 seconds]\n[sig-x] b\nx.go:1\n\n  [SKIPPED] an earlier one failed\n" + line, []string{passed}, ""},
+		"skipped ones between":       {pass + "S\n" + line + "SSS\n" + line, []string{passed}, ""},
+	} {
+		var s said
+		o := e2e.NewOutput([]string{"[sig-x] a", "[sig-x] b"}, &s)
+		if _, err := o.Write([]byte(heading("[sig-x] a") + c.text + heading("[sig-x] b") + "• [0.300 seconds]\n" + line)); err != nil {
+			t.Fatal(err)
+		}
+		o.Close()
+		want := slices.Concat([]string{"start [sig-x] a"}, c.want, []string{"start [sig-x] b", "passed [sig-x] b 0.300"})
+		if diff := compare(s.events, want); diff != "" {
+			t.Errorf("%s: %s", what, diff)
+		}
+		var then []string
+		for _, d := range o.Contradictions() {
+			then = append(then, fmt.Sprintf("%s: %s", d.Test, d.State))
+		}
+		if got := strings.Join(then, ", "); got != c.then {
+			t.Errorf("%s: contradictions %q, want %q", what, got, c.then)
 		}
 	}
 }
@@ -277,7 +330,9 @@ func TestNamespacesAreToldWhileTheirTestRuns(t *testing.T) {
 		"a test [sig-x]\n" +
 		"file.go:1\n" +
 		"  STEP: Destroying namespace \"one-1\" for this suite. @ 11/21/26 06:28:39.609\n" +
-		"  STEP: Destroying namespace \"two-2\" for this suite. @ 11/21/26 06:28:39.609\n" +
+		"  STEP: Destroying namespace \"two-2\" for this suite. @ 11/21/26 06:28:39\n" +
+		"  STEP: Destroying namespace \"three-3\" for this suite. @ noon\n" +
+		"  STEP: Destroying namespace \"four-4\" for this suite.\n" +
 		"  I1121 STEP: Destroying namespace \"logged\" for this suite.\n" +
 		"  STEP: Destroying namespace \"../evil\" for this suite. @ 11/21/26 06:28:39.609\n" +
 		"• [0.026 seconds]\n" +
@@ -289,7 +344,7 @@ func TestNamespacesAreToldWhileTheirTestRuns(t *testing.T) {
 	}
 	o.Close()
 	// Behind the start, before the end.
-	if want := []string{"1 one-1", "1 two-2"}; !slices.Equal(s.destroyed, want) {
+	if want := []string{"1 one-1 06:28:39.609", "1 two-2 06:28:39.000", "1 three-3 00:00:00.000", "1 four-4 00:00:00.000"}; !slices.Equal(s.destroyed, want) {
 		t.Errorf("namespaces %q, want %q", s.destroyed, want)
 	}
 }

@@ -60,17 +60,24 @@ func (l *line) through() kubernetes.Interface {
 	return client
 }
 
-// spoil breaks the watch: what it asks for from now on is answered by answer,
-// everything else comes through.
-func (l *line) spoil(answer http.HandlerFunc) {
+// spoil breaks the watch on pods: what it asks for from now on is answered by
+// answer, everything else comes through.
+func (l *line) spoil(answer http.HandlerFunc) { l.spoilOnly(kwoktest.WatchesAllPods, answer) }
+
+// spoilOnly is spoil for the watch whose requests match.
+func (l *line) spoilOnly(match func(*http.Request) bool, answer http.HandlerFunc) {
 	l.proxy.Break(func(w http.ResponseWriter, r *http.Request) bool {
-		if !kwoktest.WatchesAllPods(r) {
+		if !match(r) {
 			return false
 		}
 		l.spoilt.Add(1)
 		answer(w, r)
 		return true
 	})
+}
+
+func watchesNamespaces(r *http.Request) bool {
+	return r.URL.Path == "/api/v1/namespaces" && r.URL.Query().Has("watch")
 }
 
 // untilSpoilt waits until the watch has met what spoils it.
@@ -128,7 +135,11 @@ func hangUp(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }
 
 func (l *line) want(what, namespace string, since time.Time, pods int, unobserved string) {
 	l.t.Helper()
-	got, incomplete := l.Collect(l.t.Context(), []string{namespace}, since)
+	var namespaces []string
+	if namespace != "" {
+		namespaces = []string{namespace}
+	}
+	got, incomplete := l.Collect(l.t.Context(), suite, namespaces, since)
 	if len(got) != pods {
 		l.t.Errorf("%s: %d pods, want %d: %+v", what, len(got), pods, got)
 	}
@@ -172,7 +183,7 @@ func TestABrokenWatch(t *testing.T) {
 	for i, answer := range []http.HandlerFunc{status(http.StatusGone, metav1.StatusReasonExpired), goneEvent} {
 		since, before, during, after := time.Now(), fmt.Sprintf("before-%d", i), fmt.Sprintf("during-%d", i), fmt.Sprintf("after-%d", i)
 		shortTest(t, l.direct, before, pod("stays", "windows"))
-		l.want("nothing is broken yet", "nothing", since, 0, "")
+		l.want("nothing is broken yet", "", since, 0, "")
 		l.spoil(hangUp)
 		l.untilSpoilt(1)
 		l.remove(before, "stays")
@@ -193,10 +204,82 @@ func TestABrokenWatch(t *testing.T) {
 	l.blink("lost", "blink")
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() { l.untilSpoilt(2); cancel() }()
-	if pods, incomplete := l.Collect(ctx, []string{"lost"}, since); len(pods) != 0 || !strings.Contains(incomplete, "did not catch up") {
+	if pods, incomplete := l.Collect(ctx, suite, []string{"lost"}, since); len(pods) != 0 || !strings.Contains(incomplete, "did not catch up") {
 		t.Errorf("pods %+v, incomplete %q", pods, incomplete)
 	}
 	l.proxy.Mend()
+}
+
+// The watch on namespaces is another one, which may lag behind that on pods, and
+// break by itself.
+func TestABrokenWatchOnNamespaces(t *testing.T) {
+	l := newLine(t)
+	late := func() time.Time {
+		since := time.Now()
+		l.spoilOnly(watchesNamespaces, hangUp)
+		l.untilSpoilt(1)
+		return since
+	}
+
+	// It lags: the pods are there, and whose they are is known later.
+	since := late()
+	l.blink("late", "blink")
+	collected := make(chan struct{})
+	go func() {
+		defer close(collected)
+		l.want("a namespace that is known late", "late", since, 1, "")
+	}()
+	l.untilSpoilt(2)
+	select {
+	case <-collected:
+		t.Fatal("pods were taken of a namespace of which nothing was known")
+	default:
+	}
+	l.proxy.Mend()
+	<-collected
+
+	// So it is with a test that was killed.
+	since = late()
+	l.blink("killed", "blink")
+	go func() { l.untilSpoilt(2); l.proxy.Mend() }()
+	if pods, incomplete := l.CollectRun(t.Context(), suite, since); len(pods) != 1 || incomplete != "" {
+		t.Errorf("killed: pods %+v, incomplete %q", pods, incomplete)
+	}
+
+	// It does not come back in time.
+	since = late()
+	l.blink("lost", "blink")
+	l.SetLag(time.Second)
+	l.want("a namespace that is not known", "lost", since, 0, "not taken: lost")
+	if pods, incomplete := l.CollectRun(t.Context(), suite, since); len(pods) != 0 || !strings.Contains(incomplete, "the watch on namespaces did not catch up") {
+		t.Errorf("killed while it is broken: pods %+v, incomplete %q", pods, incomplete)
+	}
+
+	// The API server has not kept the events: whose those are that came and went
+	// meanwhile nobody will know.
+	l.proxy.Mend()
+	l.SetLag(30 * time.Second)
+	l.want("the one before, when the watch is back", "lost", time.Now(), 1, "")
+	l.SetLag(time.Second)
+	since = late()
+	l.blink("gap", "blink")
+	for {
+		if _, err := l.direct.CoreV1().Namespaces().Get(t.Context(), "gap", metav1.GetOptions{}); err != nil {
+			break
+		}
+	}
+	l.spoilOnly(watchesNamespaces, status(http.StatusGone, metav1.StatusReasonExpired))
+	l.untilSpoilt(1)
+	l.proxy.Mend()
+	l.blink("back", "blink")
+	l.SetLag(30 * time.Second)
+	l.want("a test that went on after the gap", "back", since, 1, "namespaces that came and went between")
+	l.SetLag(time.Second)
+	l.want("a namespace that came and went in a gap", "gap", since, 0, "not taken: gap")
+	since = time.Now()
+	l.blink("after", "blink")
+	l.SetLag(30 * time.Second)
+	l.want("a test that began after the gap", "after", since, 1, "")
 }
 
 // The names of the framework's namespaces come from ten thousand numbers, so a
@@ -212,7 +295,7 @@ func TestANamespaceOfTheSameNameIsAnother(t *testing.T) {
 		}
 	}
 	shortTest(t, l.direct, "same", pod("second", "windows"))
-	got, incomplete := l.Collect(t.Context(), []string{"same"}, time.Now())
+	got, incomplete := l.Collect(t.Context(), suite, []string{"same"}, time.Now())
 	if len(got) != 1 || got[0].Name != "second" || incomplete != "" {
 		t.Errorf("pods %+v, incomplete %q", got, incomplete)
 	}
@@ -224,15 +307,15 @@ func TestAnAPIServerThatIsKilledAndComesAgain(t *testing.T) {
 	l := newLine(t)
 	since := time.Now()
 	shortTest(t, l.direct, "before", pod("stays", "windows"))
-	l.want("nothing is broken yet", "nothing", since, 0, "")
+	l.want("nothing is broken yet", "", since, 0, "")
 	l.spoil(hangUp)
 	l.untilSpoilt(1)
 	restart(t, l)
 	l.blink("during", "blink")
 	l.proxy.Mend()
-	pods, incomplete := l.Collect(t.Context(), []string{"during"}, since)
+	pods, incomplete := l.Collect(t.Context(), suite, []string{"during"}, since)
 	t.Logf("%d pods, incomplete %q", len(pods), incomplete)
-	if (len(pods) == 1) != (incomplete == "") {
+	if len(pods) != 1 && incomplete == "" {
 		t.Errorf("pods %+v, incomplete %q", pods, incomplete)
 	}
 	since = time.Now()
@@ -292,10 +375,11 @@ func restart(t *testing.T, l *line) {
 
 func TestAWatchThatIsNotAllowedDoesNotBegin(t *testing.T) {
 	c := kwoktest.Up(t)
-	for _, verb := range []string{"list", "watch"} {
+	for what, verb := range map[string]string{"pods": "list", " pods": "watch", "namespaces": "list", " namespaces": "watch", "nodes": "list", " nodes": "watch"} {
+		what = strings.TrimSpace(what)
 		l := &line{t: t, cluster: c, proxy: kwoktest.NewProxy(t, c)}
 		l.proxy.Break(func(w http.ResponseWriter, r *http.Request) bool {
-			if r.URL.Path != "/api/v1/pods" || r.URL.Query().Has("watch") != (verb == "watch") {
+			if r.URL.Path != "/api/v1/"+what || r.URL.Query().Has("watch") != (verb == "watch") {
 				return false
 			}
 			status(http.StatusForbidden, metav1.StatusReasonForbidden)(w, r)
@@ -306,7 +390,7 @@ func TestAWatchThatIsNotAllowedDoesNotBegin(t *testing.T) {
 			w.Stop()
 			t.Fatalf("%s: the watch began", verb)
 		}
-		for _, text := range []string{"watching pods", "to list and to watch pods", "preflight"} {
+		for _, text := range []string{"watching " + what, "to list and to watch " + what, "preflight"} {
 			if !strings.Contains(err.Error(), text) {
 				t.Errorf("%s: %v does not say %q", verb, err, text)
 			}

@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"github.com/google/go-github/v60/github"
+
+	"github.com/windows-op-readiness/windows-op-readiness/internal/shown"
 )
 
 // DefaultAPI is where the API of github.com is.
@@ -42,7 +44,7 @@ func NewClient(api, token, userAgent string, narration io.Writer) (*API, error) 
 func newClient(api, token, userAgent string, narration io.Writer, next http.RoundTripper) (*API, error) {
 	base, err := url.Parse(strings.TrimSuffix(api, "/") + "/")
 	if err != nil || base.Scheme != "https" && base.Scheme != "http" || base.Host == "" || base.User != nil || base.RawQuery != "" || base.Fragment != "" {
-		return nil, fmt.Errorf("%q is not the address of an API: give one such as %s", visible(cut(api, maxText), false), DefaultAPI)
+		return nil, fmt.Errorf("%q is not the address of an API: give one such as %s", shown.Line(cut(api, maxText)), DefaultAPI)
 	}
 	client := github.NewClient(&http.Client{Transport: &retrying{next: next, narration: narration, base: base, token: token}})
 	client.BaseURL, client.UserAgent = base, userAgent
@@ -88,7 +90,7 @@ func tellWait(w io.Writer, response *http.Response, err error, wait time.Duratio
 	var why string
 	switch {
 	case err != nil:
-		why = cut(visible(err.Error(), false), maxText)
+		why = cut(shown.Line(err.Error()), maxText)
 	case limited(response):
 		why = fmt.Sprintf("its rate limit is reached (%d)", response.StatusCode)
 	default:
@@ -148,7 +150,7 @@ func (t *retrying) once(request *http.Request) (*http.Response, error) {
 	case len(answer) > maxAnswer:
 		return nil, fmt.Errorf("the answer is over %d bytes", maxAnswer)
 	case response.StatusCode < 300 && len(answer) > 0 && !json.Valid(answer):
-		return nil, fmt.Errorf("the answer is not JSON (%s)", cut(visible(cmp.Or(response.Header.Get("Content-Type"), "of no type"), false), maxCell))
+		return nil, fmt.Errorf("the answer is not JSON (%s)", cut(shown.Line(cmp.Or(response.Header.Get("Content-Type"), "of no type")), maxCell))
 	}
 	if response.StatusCode < 300 {
 		// The client would refuse the next request by itself; this one waits.

@@ -8,7 +8,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/windows-op-readiness/windows-op-readiness/internal/junit"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/shown"
 )
 
 // cut shortens s to at most limit bytes at a rune boundary, and marks that it
@@ -23,37 +23,12 @@ func cut(s string, limit int) string {
 	return s[:limit] + "…"
 }
 
-// visible returns s without terminal sequences and control characters. What has
-// no shape of its own, such as directions of writing and spaces of no width, is
-// written as its code point: it could make one text look like another.
-func visible(s string, keepLines bool) string {
-	s = junit.Clean(strings.ReplaceAll(s, "\r\n", "\n"))
-	var b strings.Builder
-	b.Grow(len(s))
-	for _, r := range s {
-		switch {
-		case r == '\n' && keepLines:
-			b.WriteByte('\n')
-		case r == '\t' && keepLines:
-			b.WriteString("    ")
-		case unicode.IsSpace(r):
-			b.WriteByte(' ')
-		case unicode.IsControl(r):
-		case unicode.In(r, unicode.Cf, unicode.Co, unicode.Variation_Selector) || r == '\u034f' || r == '\u115f' || r == '\u1160' || r == '\u3164' || r == '\uffa0':
-			fmt.Fprintf(&b, `\u{%04x}`, r)
-		default:
-			b.WriteRune(r)
-		}
-	}
-	return b.String()
-}
-
 // inline writes at most about limit bytes of s as one line of code, safe in a
 // paragraph, a list, a table cell and a heading.
 func inline(s string, limit int) string {
 	// What is left away is not looked at: a text may be a megabyte.
 	const slack = 4
-	s = cut(strings.Join(strings.Fields(visible(cut(s, slack*limit), false)), " "), limit)
+	s = cut(shown.Line(cut(s, slack*limit)), limit)
 	if s == "" {
 		return ""
 	}
@@ -96,7 +71,7 @@ func plain(s string, limit int) string {
 // block writes at most about limit bytes of s as a block of code, which must
 // begin a line.
 func block(s string, limit int) string {
-	s = strings.Trim(cut(visible(cut(s, 2*limit), true), limit), "\n")
+	s = strings.Trim(cut(shown.Lines(cut(s, 2*limit)), limit), "\n")
 	if s == "" {
 		return ""
 	}

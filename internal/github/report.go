@@ -151,28 +151,63 @@ func (r *Report) title(b *strings.Builder) {
 	v := r.verdict()
 	if len(r.Cells) == 1 {
 		j := r.Cells[0].Judgement
-		of := ""
+		var of []string
 		if name := r.Cells[0].Name; name != "" {
-			of = " of " + plain(name, maxCell)
+			of = append(of, plain(name, maxCell))
 		}
-		fmt.Fprintf(b, "### %s Windows operational readiness%s: %s\n\n", marks[v], of, words[v])
-		fmt.Fprintf(b, "**%s: %s** (%s). %s\n", sentence(scope(j)), words[j.Verdict], j.Counts, about(r.Cells[0].Run))
+		if j.Scope.Standard != nil {
+			of = append(of, scope(j))
+		}
+		subject := ""
+		if len(of) > 0 {
+			subject = " of " + strings.Join(of, ", ")
+		}
+		fmt.Fprintf(b, "### %s Windows operational readiness%s: %s%s\n\n", marks[v], subject, words[v], asDeclared(j))
+		fmt.Fprintf(b, "**%s: %s** (%s). %s\n", sentence(scope(j)), worded(j), j.Counts, about(r.Cells[0].Run))
 		return
 	}
-	fmt.Fprintf(b, "### %s Windows operational readiness of %s: %s\n\n", marks[v], plural(len(r.Cells), "cluster"), words[v])
+	subject := plural(len(r.Cells), "cluster")
+	if n := r.count(func(j *verdict.Judgement) bool { return j.Scope.Standard != nil }); n > 0 {
+		subject += fmt.Sprintf(", %d of them by another standard", n)
+	}
+	if n := r.count(func(j *verdict.Judgement) bool { return len(j.Declared) > 0 }); n > 0 {
+		subject += fmt.Sprintf(", %d of them with features declared absent", n)
+	}
+	fmt.Fprintf(b, "### %s Windows operational readiness of %s: %s\n\n", marks[v], subject, words[v])
 	for i, c := range r.Cells {
 		if i == maxRows {
 			fmt.Fprintf(b, "- and %d more\n", len(r.Cells)-i)
 			break
 		}
-		fmt.Fprintf(b, "- %s %s, %s: **%s** (%s). %s\n", marks[c.Judgement.Verdict], plain(c.Name, maxCell), scope(c.Judgement), words[c.Judgement.Verdict], c.Judgement.Counts, about(c.Run))
+		fmt.Fprintf(b, "- %s %s, %s: **%s** (%s). %s\n", marks[c.Judgement.Verdict], plain(c.Name, maxCell), scope(c.Judgement), worded(c.Judgement), c.Judgement.Counts, about(c.Run))
 	}
+}
+
+// count is for how many cells something holds.
+func (r *Report) count(holds func(*verdict.Judgement) bool) int {
+	n := 0
+	for _, c := range r.Cells {
+		if holds(c.Judgement) {
+			n++
+		}
+	}
+	return n
+}
+
+// worded is a verdict with what was declared away.
+func worded(j *verdict.Judgement) string { return words[j.Verdict] + asDeclared(j) }
+
+// asDeclared is what was declared away: names of a results folder.
+func asDeclared(j *verdict.Judgement) string {
+	if text := j.AsDeclared(); text != "" {
+		return " " + plain(strings.TrimSpace(text), maxText)
+	}
+	return ""
 }
 
 // scope names what a verdict speaks about.
 func scope(j *verdict.Judgement) string {
-	switch j.Scope.Kind {
-	case verdict.ScopeCluster, verdict.ScopeShard:
+	if j.Scope.Standard == nil && (j.Scope.Kind == verdict.ScopeCluster || j.Scope.Kind == verdict.ScopeShard) {
 		return j.Scope.String()
 	}
 	return plain(j.Scope.String(), maxText)

@@ -226,7 +226,7 @@ var hostile = []string{
 	"| a | b |\n| --- | --- |", "`code` ``two`` ```three```", "```\nfenced\n```", "~~~\nx\n~~~", "# heading", "- item\n- item", "> quote", "\\*\\_", "&lt;b&gt;&#64;x &commat;y",
 	"\x1b[31mred\x1b[0m \x1b]8;;https://evil.example\x07link\x1b\\", "\u202egnp.exe\u202c", "a\u200bb\u2060c\ufeffd", "\x00\x07\x7f", "\xff\xfe",
 	"0123456789abcdef0123456789abcdef01234567", ":smile:", "$\\alpha$ $$x$$", "[^1]: note", "<details><summary>x", "</details></summary></table>", "http://[::1]/\"><b>", strings.Repeat("x", 100_000),
-	"line\r\nline\rline", "\u2028para\u2029", "==text==", "<https://evil.example>", "\u3164\u115f", "🇩🇪👩‍👩‍👧",
+	"line\r\nline\rline", "\u2028para\u2029", "==text==", "<https://evil.example>", "\u3164\u115f", "a\u2800b\u17b4c\u2065d\U000e0041", "Z" + strings.Repeat("\u0301\u0489", 5000), "🇩🇪👩‍👩‍👧",
 	"www.evil.example", "0123456", "deadbeef is it", "GH-12", "1. first", "2) second", "http: x", "a: b, (c). d; e's", "---", "v1.36, ltsc2022",
 }
 
@@ -236,7 +236,8 @@ func hostileReport(s string) *Report {
 	cell.Judgement.Reasons = append(cell.Judgement.Reasons, s)
 	cell.Judgement.Cases[0].Evidence, cell.Judgement.Cases[0].Case.Requirement, cell.Judgement.Cases[0].Tests[0].Test.Name = s, s, s
 	cell.Run.Manifest.RunID, cell.Run.Manifest.Cluster.ServerVersion, cell.Run.Manifest.Cluster.Nodes[2].WindowsBuild = s, s, s
-	cell.Judgement.Scope = verdict.Scope{Kind: verdict.ScopeCases, Cases: []string{s}}
+	cell.Judgement.Scope = verdict.Scope{Kind: verdict.ScopeCases, Cases: []string{s}, Standard: &verdict.Standard{SpecDir: s}}
+	cell.Judgement.Declared = []verdict.Declaration{{Name: s}}
 	return &Report{Cells: []Cell{cell, someRun("other")}, Commit: s, Reporter: s, Conclusion: s, Notes: []string{s}, Links: []Link{{"full report", "https://example.com/" + s}, {"logs", "x" + s}}}
 }
 
@@ -301,6 +302,15 @@ func TestHostileTextsAreOnlyText(t *testing.T) {
 	}
 }
 
+func TestNoCommentHasWhatCannotBeSeen(t *testing.T) {
+	hidden := regexp.MustCompile(`[\x{2800}\x{17b4}\x{2065}\x{e0041}\x{202e}\x{200b}]|[\x{0301}\x{0489}]{5}`)
+	for _, s := range hostile {
+		if found := hidden.FindString(hostileReport(s).Markdown(MaxComment)); found != "" {
+			t.Errorf("%.80q: %+q", s, found)
+		}
+	}
+}
+
 func TestTheGuardSeesWhatItMust(t *testing.T) {
 	for _, s := range []string{"hello @octocat", "<img src=x>", "see #12", "<!-- x -->", "https://evil.example", "[a](https://evil.example)"} {
 		if len(dangers(t, s)) == 0 {
@@ -361,5 +371,44 @@ func TestAnnotationsTellTheFailures(t *testing.T) {
 	want := []string{"error core-network.node-port failed", "warning core-storage.config-map unproven", "warning extend-worker.reboot error"}
 	if !slices.Equal(titles, want) {
 		t.Errorf("%q, want %q", titles, want)
+	}
+}
+
+// What is not the cluster's readiness by the standard, or only with features
+// declared absent, says so in the first line.
+func TestTheFirstLineNamesStandardAndDeclarations(t *testing.T) {
+	other := func(c Cell) Cell {
+		c.Judgement.Scope = verdict.Scope{Kind: verdict.ScopeStandard, Standard: &verdict.Standard{SpecDir: "mine", Digest: "sha256:" + strings.Repeat("ab", 32), Requirements: 4}}
+		return c
+	}
+	declared := func(c Cell) Cell {
+		c.Judgement.Declared = []verdict.Declaration{{Name: "gmsa", Yet: "the API group windows.k8s.io is served"}, {Name: "hyperv"}}
+		return c
+	}
+	good := func(name string) Cell { return judged(name, outcome{specs.CoreNetwork, "a", verdict.Passed, ""}) }
+	standard := "<code>4 requirements of another standard &#40;spec files of mine&#44; sha256&#58;abababababab&#41;</code>"
+	without := "without gmsa (yet the API group windows.k8s.io is served) and hyperv, as declared"
+	for _, c := range []struct {
+		cells []Cell
+		says  []string
+	}{
+		{[]Cell{good("")}, []string{"### ✅ Windows operational readiness: ready\n", "**The cluster: ready** ("}},
+		{[]Cell{other(good(""))}, []string{"### ✅ Windows operational readiness of " + standard + ": ready\n", "**" + standard + ": ready** ("}},
+		{[]Cell{other(good("x"))}, []string{"### ✅ Windows operational readiness of x, " + standard + ": ready\n"}},
+		{[]Cell{declared(good("x"))}, []string{"### ✅ Windows operational readiness of x: ready " + without + "\n", "**The cluster: ready " + without + "** ("}},
+		{[]Cell{good("x"), other(good("y")), declared(good("z"))}, []string{
+			"### ✅ Windows operational readiness of 3 clusters, 1 of them by another standard, 1 of them with features declared absent: ready\n",
+			"- ✅ x, the cluster: **ready** (", "- ✅ y, " + standard + ": **ready** (", "- ✅ z, the cluster: **ready " + without + "** (",
+		}},
+	} {
+		text := (&Report{Cells: c.cells}).Markdown(MaxComment)
+		for _, says := range c.says {
+			if !strings.Contains(text, says) {
+				t.Errorf("it does not say %q:\n%s", says, text)
+			}
+		}
+		if found := dangers(t, text); len(found) > 0 {
+			t.Errorf("%v", found)
+		}
 	}
 }

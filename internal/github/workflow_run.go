@@ -18,6 +18,8 @@ import (
 	"time"
 
 	"github.com/google/go-github/v60/github"
+
+	"github.com/windows-op-readiness/windows-op-readiness/internal/shown"
 )
 
 // WorkflowRun is an attempt at a run of a workflow, as GitHub tells it.
@@ -373,7 +375,7 @@ func (c *API) keep(from io.Reader, digest string, to *os.File, limit int64) erro
 	case size > limit:
 		return errTooBig
 	case known && hex.EncodeToString(sum.Sum(nil)) != want:
-		return fmt.Errorf("its checksum is %x, and GitHub says %s", sum.Sum(nil), cut(visible(want, false), maxCell))
+		return fmt.Errorf("its checksum is %x, and GitHub says %s", sum.Sum(nil), cut(shown.Line(want), maxCell))
 	}
 	return nil
 }

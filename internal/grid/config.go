@@ -105,7 +105,7 @@ func StandardGroup(name, prefix string, days int) *configpb.TestGroup {
 			NameFormat:   "%s: %s",
 		},
 		ColumnHeader: []*configpb.TestGroup_ColumnHeader{
-			{ConfigurationValue: "Commit"}, {ConfigurationValue: "kubernetes-version"}, {ConfigurationValue: "windows-version"},
+			{ConfigurationValue: "Commit"}, {ConfigurationValue: "kubernetes-version"}, {ConfigurationValue: "windows-version"}, {ConfigurationValue: "verdict"},
 		},
 	}
 	yamlcfg.ReconcileTestGroup(group, Defaults().DefaultTestGroup)

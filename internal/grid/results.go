@@ -32,12 +32,7 @@ func IsResults(dir string) bool {
 // OpenResults lays results folders out in memory as publishing them as a build
 // of job would, and returns them as a source.
 func OpenResults(name string, dirs []string, job string) (*Source, error) {
-	temp, err := os.MkdirTemp("", "op-readiness-preview-*")
-	if err != nil {
-		return nil, fmt.Errorf("making a temporary folder: %w", err)
-	}
-	defer os.RemoveAll(temp)
-	results, err := testgrid.ReadResults(dirs, temp)
+	results, err := testgrid.ReadResults(dirs)
 	if err != nil {
 		return nil, err
 	}

@@ -342,17 +342,12 @@ func (s *shelf) download(ctx context.Context, f *folder, key, name string) (err 
 // Runs reads the results folders that were taken in. What is said of them calls
 // them by their URLs.
 func (b *Build) Runs() ([]*result.Run, error) {
-	found, err := result.Find([]string{b.Dir})
+	runs, err := result.LoadEach(b.Dir)
 	if err != nil {
 		return nil, b.renamed(err)
 	}
-	var runs []*result.Run
-	for _, dir := range found {
-		run, err := result.Read(dir)
-		if err != nil {
-			return nil, b.renamed(err)
-		}
-		rel, err := filepath.Rel(b.Dir, dir)
+	for _, run := range runs {
+		rel, err := filepath.Rel(b.Dir, run.Dir)
 		if err != nil {
 			return nil, err
 		}
@@ -360,7 +355,6 @@ func (b *Build) Runs() ([]*result.Run, error) {
 		if rel != "." {
 			run.Name += "/" + path.Clean(filepath.ToSlash(rel))
 		}
-		runs = append(runs, run)
 	}
 	return runs, nil
 }
@@ -394,7 +388,7 @@ func (b *Build) Doubts(runs []*result.Run) []string {
 	}
 	ready, wholly := true, readyAsAWhole(runs)
 	for _, run := range newest(runs) {
-		ready = ready && verdict.Judge(run).Verdict == verdict.Ready
+		ready = ready && verdict.Judge(run).Verdict.ExitCode() == verdict.ExitReady // an empty shard is in no way
 	}
 	switch {
 	case b.Finished.passed() && !ready && !wholly:
@@ -421,17 +415,7 @@ func readyAsAWhole(runs []*result.Run) bool {
 	if len(runs) == 1 && (runs[0].Merged() || runs[0].Plan.Shards == 1) {
 		return verdict.Judge(runs[0]).Verdict == verdict.Ready
 	}
-	temp, err := os.MkdirTemp("", "op-readiness-build-*")
-	if err != nil {
-		return false
-	}
-	defer os.RemoveAll(temp)
-	folder, err := result.MergeEvents(temp, runs)
-	if err != nil {
-		return false
-	}
-	folder.Close()
-	run, err := result.Read(temp)
+	run, err := result.Merge(runs, false)
 	return err == nil && verdict.Judge(run).Verdict == verdict.Ready
 }
 

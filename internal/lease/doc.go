@@ -33,7 +33,9 @@
 // clock, from the moment when it saw the member change; the clocks of machines
 // are never compared. A member itself counts from before its last successful
 // renewal began, so it knows that it is lost ([Lock.Lost]) no later than others
-// do. A machine that was suspended finds out at the next renewal.
+// do. A process that stood still, or a machine that was suspended, finds out
+// whenever it asks ([Lock.Err]), and before what it did counts, it asks the Lease
+// ([Lock.Confirm]). Durations above an hour are not believed.
 //
 // Source: https://kubernetes.io/docs/concepts/architecture/leases/
 package lease

@@ -10,6 +10,8 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/windows-op-readiness/windows-op-readiness/internal/cluster"
 )
 
 // The Lease.
@@ -44,6 +46,17 @@ func (l *Lock) edit(ctx context.Context, change func(*record) (*record, error)) 
 			return fmt.Errorf("locking the cluster by Lease %s/%s: %w", Namespace, Name, err)
 		}
 		return err
+	}
+}
+
+// persist is edit for as long as an outage may last.
+func (l *Lock) persist(ctx context.Context, change func(*record) (*record, error)) error {
+	began := l.Clock.Now()
+	for {
+		err := l.edit(ctx, change)
+		if !cluster.Away(err) || l.Clock.Now().Sub(began) >= l.Duration || l.Clock.Sleep(ctx, l.Poll) != nil {
+			return err
+		}
 	}
 }
 

@@ -10,10 +10,10 @@ import (
 	"sync"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/kubernetes"
 	coordination "k8s.io/client-go/kubernetes/typed/coordination/v1"
 
+	"github.com/windows-op-readiness/windows-op-readiness/internal/cluster"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/result"
 	"github.com/windows-op-readiness/windows-op-readiness/specs"
 )
@@ -74,7 +74,8 @@ func (systemClock) Sleep(ctx context.Context, d time.Duration) error {
 
 // Options have a default each.
 type Options struct {
-	// Duration is how long a holder lives that does not renew; 0 is 40 seconds.
+	// Duration is how long a holder lives that does not renew; 0 is
+	// [cluster.Patience].
 	Duration time.Duration
 	// Interval is the time between renewals; 0 is a quarter of Duration.
 	Interval time.Duration
@@ -92,7 +93,7 @@ type Options struct {
 }
 
 // Lock is one process's part in the lock of one cluster. Acquire and Release
-// must not run at the same time; Lost and Err may be called at any time.
+// must not run at the same time; the other methods may be called at any time.
 type Lock struct {
 	Options
 	leases coordination.LeaseInterface
@@ -110,7 +111,7 @@ type Lock struct {
 // should have a rate limit of its own, so that renewals never queue behind
 // other requests.
 func New(client kubernetes.Interface, holder Holder, o Options) *Lock {
-	o.Duration = cmp.Or(o.Duration, 40*time.Second)
+	o.Duration = cmp.Or(o.Duration, cluster.Patience)
 	o.Interval = cmp.Or(o.Interval, o.Duration/4)
 	o.Poll = cmp.Or(o.Poll, o.Duration/20)
 	if o.Note == nil {
@@ -135,6 +136,8 @@ func (l *Lock) ID() string { return l.id }
 //
 // Release must be called in the end, also when Acquire failed: who waits for
 // shards of its own run is a member already.
+//
+// An outage of the API server is waited out, for as long as Duration.
 func (l *Lock) Acquire(ctx context.Context, g Group, wait bool) error {
 	if err := l.validate(g); err != nil {
 		return err
@@ -143,8 +146,9 @@ func (l *Lock) Acquire(ctx context.Context, g Group, wait bool) error {
 		return err
 	}
 	var waitsFor *HeldError
+	var why error // nothing is acquired yet
 	answered := l.Clock.Now()
-	for first := true; ; first = false {
+	for {
 		held, err := l.enter(ctx, g)
 		switch {
 		case ctx.Err() != nil && waitsFor != nil:
@@ -152,10 +156,10 @@ func (l *Lock) Acquire(ctx context.Context, g Group, wait bool) error {
 		case ctx.Err() != nil:
 			return fmt.Errorf("locking the cluster: %w", ctx.Err())
 		case err != nil:
-			outage := !first && l.Err() == nil && !apierrors.IsForbidden(err)
-			if !outage || l.Clock.Now().Sub(answered) >= l.Duration {
+			if l.Err() != nil || !cluster.Away(err) || l.Clock.Now().Sub(answered) >= l.Duration {
 				return err
 			}
+			why = err
 		case held == nil:
 			return nil
 		case !held.own && !wait && !held.stale:
@@ -165,10 +169,10 @@ func (l *Lock) Acquire(ctx context.Context, g Group, wait bool) error {
 			if waitsFor == nil || !waitsFor.same(held) {
 				l.Note("waiting: " + held.who())
 			}
-			waitsFor = held
+			waitsFor, why = held, held
 		}
 		if err := l.Clock.Sleep(ctx, l.Poll); err != nil {
-			return fmt.Errorf("waiting for the cluster: %w: %w", err, waitsFor)
+			return fmt.Errorf("waiting for the cluster: %w: %w", err, why)
 		}
 	}
 }
@@ -184,6 +188,9 @@ func (l *Lock) validate(g Group) error {
 		if !showable(text) {
 			return fmt.Errorf("locking the cluster: %.40q is longer than %d bytes, or cannot be shown", text, maxText)
 		}
+	}
+	if l.Duration > maxDuration {
+		return fmt.Errorf("locking the cluster: others do not believe a lease of %s; %s is the longest", l.Duration, maxDuration)
 	}
 	if l.Interval >= l.Duration {
 		return fmt.Errorf("locking the cluster: a lease of %s cannot be renewed every %s", l.Duration, l.Interval)
@@ -289,14 +296,16 @@ func (l *Lock) Lost() <-chan struct{} {
 }
 
 // Err returns an [ErrLost] that says why, when the lock was lost and not yet
-// released.
+// released. It asks the clock: that this process, or its machine, stood still, it
+// knows before any renewal has failed.
 func (l *Lock) Err() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.hold == nil {
 		return nil
 	}
-	return l.hold.err
+	_, err := l.left(l.hold)
+	return err
 }
 
 // Peers returns the IDs of the run's other members that live, at work or waiting.
@@ -304,13 +313,11 @@ func (l *Lock) Err() error {
 // that a dead one is not among them.
 func (l *Lock) Peers(ctx context.Context) ([]string, error) {
 	var ids []string
-	err := l.edit(ctx, func(r *record) (*record, error) {
+	var problem error
+	err := l.persist(ctx, func(r *record) (*record, error) {
 		l.mu.Lock()
 		defer l.mu.Unlock()
-		if r.problem != nil {
-			return nil, r.problem
-		}
-		ids = nil
+		ids, problem = nil, r.problem
 		if r.runID == l.holder.RunID {
 			living, _ := l.others(r)
 			for _, m := range living {
@@ -319,7 +326,31 @@ func (l *Lock) Peers(ctx context.Context) ([]string, error) {
 		}
 		return nil, nil
 	})
-	return ids, err
+	return ids, cmp.Or(err, problem)
+}
+
+// Confirm renews the lock now, through an outage if need be. What ended before a
+// Confirm that returns nil, ended while nobody else had the cluster, also where
+// this process, or its machine, stood still, or somebody removed the Lease. Else
+// the error is an [ErrLost], or that of ctx.
+func (l *Lock) Confirm(ctx context.Context) error {
+	l.mu.Lock()
+	h := l.hold
+	l.mu.Unlock()
+	if h == nil {
+		return fmt.Errorf("%w: it is not held", ErrLost)
+	}
+	for {
+		err := l.renewNow(ctx, h)
+		switch {
+		case err == nil:
+			return nil
+		case closed(h.lost):
+			return h.err
+		case l.Clock.Sleep(ctx, l.Poll) != nil:
+			return err
+		}
+	}
 }
 
 // Release ends the part in the lock; the last member to go removes the Lease.
@@ -338,7 +369,11 @@ func (l *Lock) Release(ctx context.Context) error {
 	if !listed {
 		return nil
 	}
-	err := l.edit(ctx, func(r *record) (*record, error) {
+	edit := l.persist
+	if h != nil && closed(h.lost) {
+		edit = l.edit // nobody waits for what has expired
+	}
+	err := edit(ctx, func(r *record) (*record, error) {
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		if r.problem != nil || r.runID != l.holder.RunID || r.find(l.id) == nil {

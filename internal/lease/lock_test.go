@@ -324,6 +324,12 @@ func TestLock(t *testing.T) {
 		{"lost when the API server does not answer", serverHangs},
 		{"lost when the process stood still for too long", stoodStill},
 		{"an outage that ends in time loses nothing", outage},
+		{"an outage is waited out from the first request to the last", outageAtBothEnds},
+		{"an outage that goes on is an error in the end", outageForEver},
+		{"what others did is known before the next renewal", confirmed},
+		{"what is confirmed through an outage is certain", confirmedLate},
+		{"a standstill is known before the next renewal", confirmedAfterStandstill},
+		{"nobody is kept out for ten years", tenYears},
 		{"an interrupted wait returns at once", interrupted},
 		{"release is bounded by its context and can be repeated", releaseAgain},
 		{"what cannot be read is held until it expires", unreadable},
@@ -614,7 +620,7 @@ func serverGone(t *testing.T, b *bench) {
 		first.clock.step(poll)
 	}
 	<-lost
-	if err := first.Err(); !errors.Is(err, lease.ErrLost) || !strings.Contains(err.Error(), "could not be renewed for 40s") || !strings.Contains(err.Error(), "the line is cut") {
+	if err := first.Err(); !errors.Is(err, lease.ErrLost) || !strings.Contains(err.Error(), "could not be renewed for 40s: the API server is away: ") || !strings.Contains(err.Error(), "the line is cut") {
 		t.Error(err)
 	}
 }
@@ -662,6 +668,137 @@ func outage(t *testing.T, b *bench) {
 	second.clock.step(poll)
 	if err := <-got; err != nil {
 		t.Error(err)
+	}
+}
+
+func outageAtBothEnds(t *testing.T, b *bench) {
+	p := b.start(t, "run-1", "")
+	for _, do := range []func(context.Context) error{
+		func(ctx context.Context) error { return p.Acquire(ctx, serial, false) },
+		func(ctx context.Context) error {
+			peers, err := p.Peers(ctx)
+			if len(peers) > 0 {
+				t.Errorf("peers %q", peers)
+			}
+			return err
+		},
+		p.Release,
+	} {
+		p.link.set(errCut, false)
+		done := make(chan error, 1)
+		go func() { done <- do(t.Context()) }()
+		p.clock.await(poll)
+		p.link.set(nil, false)
+		p.clock.step(poll)
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func outageForEver(t *testing.T, b *bench) {
+	p := b.start(t, "run-1", "")
+	p.link.set(errCut, false)
+	done := make(chan error, 1)
+	go func() { done <- p.Acquire(t.Context(), serial, true) }()
+	for range duration / poll {
+		p.clock.await(poll)
+		p.clock.step(poll)
+	}
+	if err := <-done; !errors.Is(err, errCut) {
+		t.Error(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() { done <- p.Acquire(ctx, serial, true) }()
+	p.clock.await(poll)
+	cancel()
+	if err := <-done; !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "the line is cut") {
+		t.Error(err)
+	}
+}
+
+func confirmed(t *testing.T, b *bench) {
+	first, second := b.start(t, "run-1", ""), b.start(t, "run-2", "1/2")
+	first.acquire(t, serial)
+	before := b.get(t).ResourceVersion
+	if err := first.Confirm(t.Context()); err != nil || b.get(t).ResourceVersion == before {
+		t.Errorf("it was not renewed: %v", err)
+	}
+	b.remove(t)
+	second.acquire(t, asIs)
+	err := first.Confirm(t.Context())
+	if !errors.Is(err, lease.ErrLost) || !strings.Contains(err.Error(), "taken by run run-2, shard 1/2") {
+		t.Error(err)
+	}
+	if again := first.Err(); again == nil || again.Error() != err.Error() {
+		t.Errorf("lost with %v, and then with %v", err, again)
+	}
+}
+
+func confirmedLate(t *testing.T, b *bench) {
+	p := b.start(t, "run-1", "")
+	p.acquire(t, serial)
+	p.clock.await(interval)
+	p.link.set(errCut, false)
+	done := make(chan error, 1)
+	go func() { done <- p.Confirm(t.Context()) }()
+	p.clock.await(poll)
+	p.link.set(nil, false)
+	p.clock.step(poll)
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := p.Confirm(ctx); !errors.Is(err, context.Canceled) || errors.Is(err, lease.ErrLost) || p.Err() != nil {
+		t.Errorf("nothing is lost where nobody waits: %v, %v", err, p.Err())
+	}
+}
+
+func confirmedAfterStandstill(t *testing.T, b *bench) {
+	first, second := b.start(t, "run-1", ""), b.start(t, "run-2", "")
+	first.acquire(t, serial)
+	first.clock.await(interval)
+	before := b.get(t).ResourceVersion
+	first.clock.mu.Lock() // as when a machine is suspended, no timer has run out
+	first.clock.now = first.clock.now.Add(duration)
+	first.clock.mu.Unlock()
+	if err := first.Confirm(t.Context()); !errors.Is(err, lease.ErrLost) || !strings.Contains(err.Error(), "stood still") {
+		t.Error(err)
+	}
+	if b.get(t).ResourceVersion != before {
+		t.Error("who has lost the lock has renewed it")
+	}
+	if lost := first.Lost(); lost == nil {
+		t.Error("the lock is not held")
+	} else {
+		<-lost
+	}
+	first.release(t)
+	second.acquire(t, serial)
+}
+
+func tenYears(t *testing.T, b *bench) {
+	for _, claims := range []string{"87600h", "3601s"} {
+		b.put(t, "run-1", `{"schema":1,"members":[{"id":"x","phase":"serial","since":"2026-01-01T00:00:00Z","renewed":"2026-01-01T00:00:00Z","duration":"`+claims+`"}]}`)
+		l, seconds := b.get(t), int32(10*365*24*3600)
+		l.Spec.LeaseDurationSeconds = &seconds
+		if _, err := b.client.CoordinationV1().Leases(lease.Namespace).Update(t.Context(), l, metav1.UpdateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		p := b.start(t, "run-2", "")
+		if held := heldBy(t, p.Acquire(t.Context(), serial, false)); held.Expiry != duration || !strings.Contains(held.Error(), claims) {
+			t.Errorf("held by %+v: %v", held, held)
+		}
+		got := p.waiting(t.Context(), serial, true)
+		for range duration/poll - 1 {
+			p.look()
+		}
+		p.clock.step(poll)
+		if err := <-got; err != nil {
+			t.Error(err)
+		}
+		p.release(t)
 	}
 }
 

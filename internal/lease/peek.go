@@ -8,6 +8,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
+
+	"github.com/windows-op-readiness/windows-op-readiness/internal/cluster"
 )
 
 // Peek looks who has the cluster, and changes nothing; nil says nobody. Whether
@@ -40,7 +42,11 @@ func look(ctx context.Context, client kubernetes.Interface) (*record, error) {
 // from one that is late, and clocks differ: whoever has been silent for less than
 // twice its time counts. A Lease that cannot be read is an error.
 func Living(ctx context.Context, client kubernetes.Interface, now time.Time) ([]string, error) {
-	r, err := look(ctx, client)
+	var r *record
+	err := cluster.Persist(ctx, func(ctx context.Context) (err error) {
+		r, err = look(ctx, client)
+		return err
+	})
 	if r == nil || err != nil {
 		return nil, err
 	}

@@ -22,6 +22,9 @@ const (
 	schema = 1
 	// maxText bounds what is read from a Lease and shown.
 	maxText = 512
+	// maxDuration is the longest life without a renewal that is believed: nobody
+	// is to be kept out for years by what a Lease claims.
+	maxDuration = time.Hour
 )
 
 // record is what the Lease says.
@@ -78,7 +81,7 @@ func (r *record) find(id string) *member {
 // becomes a record with a problem.
 func decode(l *coordinationv1.Lease) *record {
 	r := &record{version: l.ResourceVersion}
-	if s := l.Spec.LeaseDurationSeconds; s != nil {
+	if s := l.Spec.LeaseDurationSeconds; s != nil && time.Duration(*s)*time.Second <= maxDuration {
 		r.duration = time.Duration(*s) * time.Second
 	}
 	if id := l.Spec.HolderIdentity; id != nil {
@@ -132,8 +135,8 @@ func check(runID string, c *content) error {
 		if err := (Group{Phase: m.Phase}).validate(); err != nil {
 			return fmt.Errorf("member %d: %w", i+1, err)
 		}
-		if d, err := time.ParseDuration(m.Duration); err != nil || d <= 0 {
-			return fmt.Errorf("member %d: duration %.40q is none", i+1, m.Duration)
+		if d, err := time.ParseDuration(m.Duration); err != nil || d <= 0 || d > maxDuration {
+			return fmt.Errorf("member %d: duration %.40q is none up to %s", i+1, m.Duration, maxDuration)
 		}
 		// Members are compared with ==, which needs one location.
 		m.Since, m.Renewed = m.Since.UTC(), m.Renewed.UTC()
@@ -168,7 +171,7 @@ func (r *record) encode(l *coordinationv1.Lease) error {
 		}
 		expiry = max(expiry, m.expiry())
 	}
-	seconds := int32(min(math.Ceil(expiry.Seconds()), math.MaxInt32))
+	seconds := int32(math.Ceil(expiry.Seconds()))
 	l.Spec.HolderIdentity = &r.runID
 	l.Spec.LeaseDurationSeconds = &seconds
 	l.Spec.AcquireTime = &metav1.MicroTime{Time: acquired}

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/windows-op-readiness/windows-op-readiness/internal/cluster"
 )
 
 // hold is the time as a member.
@@ -14,61 +16,107 @@ type hold struct {
 	ended chan struct{}      // closed when they have stopped
 	lost  chan struct{}
 	err   error // why it was lost; set when lost is closed
-}
 
-// begin starts renewing, unless that goes on already.
-func (l *Lock) begin(renewed time.Time) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.hold != nil {
-		return
-	}
-	// Renewals outlive the context of Acquire: they end with Release.
-	ctx, stop := context.WithCancel(context.Background())
-	h := &hold{stop: stop, ended: make(chan struct{}), lost: make(chan struct{})}
-	l.hold = h
-	go func() {
-		defer close(h.ended)
-		l.renew(ctx, h, renewed)
-	}()
+	renewed time.Time // when the last renewal began that succeeded
+	failed  error     // what the one after it came to
 }
 
 // errLate is why the lock is lost where no renewal has failed.
 var errLate = errors.New("this process stood still")
 
-// renew renews until ctx ends or the lock is lost. Its last renewal began at
-// the given moment.
-func (l *Lock) renew(ctx context.Context, h *hold, renewed time.Time) {
-	pause, failed := l.Interval, errLate
-	for {
-		left := l.Duration - l.Clock.Now().Sub(renewed)
-		if err := l.Clock.Sleep(ctx, min(pause, left)); err != nil {
+// begin starts renewing. Where that goes on already, a renewal was made that
+// began at the given moment.
+func (l *Lock) begin(renewed time.Time) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.hold != nil {
+		l.hold.succeeded(renewed)
+		return
+	}
+	// Renewals outlive the context of Acquire: they end with Release.
+	ctx, stop := context.WithCancel(context.Background())
+	h := &hold{stop: stop, ended: make(chan struct{}), lost: make(chan struct{})}
+	h.succeeded(renewed)
+	l.hold = h
+	go func() {
+		defer close(h.ended)
+		l.renew(ctx, h)
+	}()
+}
+
+// succeeded notes a renewal that began at a moment; the lock's mu is held.
+func (h *hold) succeeded(began time.Time) {
+	if began.After(h.renewed) {
+		h.renewed, h.failed = began, errLate
+	}
+}
+
+// renew renews until ctx ends or the lock is lost.
+func (l *Lock) renew(ctx context.Context, h *hold) {
+	for pause := l.Interval; ; {
+		l.mu.Lock()
+		left, err := l.left(h)
+		l.mu.Unlock()
+		if err != nil || l.Clock.Sleep(ctx, min(pause, left)) != nil {
 			return
 		}
-		began := l.Clock.Now()
-		left = l.Duration - began.Sub(renewed)
-		if left <= 0 {
-			l.mu.Lock()
-			_ = l.lose(h, fmt.Sprintf("it could not be renewed for %s: %v", l.Duration, failed))
-			l.mu.Unlock()
+		pause = l.Interval
+		if err := l.renewNow(ctx, h); closed(h.lost) {
 			return
-		}
-		attempt, cancel := context.WithTimeout(ctx, left)
-		var replaced []string
-		failed = l.edit(attempt, func(r *record) (next *record, err error) {
-			next, replaced, err = l.renewal(h, r)
-			return next, err
-		})
-		cancel()
-		pause = l.Poll
-		switch {
-		case closed(h.lost):
-			return
-		case failed == nil:
-			pause, renewed, failed = l.Interval, began, errLate
-			l.noteReplaced(replaced)
+		} else if err != nil {
+			pause = l.Poll
 		}
 	}
+}
+
+// renewNow renews once, if it is not too late.
+func (l *Lock) renewNow(ctx context.Context, h *hold) error {
+	l.mu.Lock()
+	began := l.Clock.Now()
+	left, err := l.left(h)
+	l.mu.Unlock()
+	if err != nil {
+		return err
+	}
+	attempt, cancel := context.WithTimeout(ctx, left)
+	defer cancel()
+	var replaced []string
+	err = l.edit(attempt, func(r *record) (next *record, err error) {
+		next, replaced, err = l.renewal(h, r)
+		return next, err
+	})
+	l.mu.Lock()
+	switch {
+	case err == nil:
+		h.succeeded(began)
+	case ctx.Err() == nil:
+		h.failed = err
+	}
+	l.mu.Unlock()
+	if err == nil {
+		l.noteReplaced(replaced)
+	}
+	return err
+}
+
+// left returns for how long the lock is still surely this process's, and loses it
+// when that is over; l.mu is held.
+func (l *Lock) left(h *hold) (time.Duration, error) {
+	left := l.Duration - elapsed(h.renewed, l.Clock.Now())
+	if left <= 0 {
+		why := h.failed
+		if !errors.Is(why, errLate) && cluster.Away(why) {
+			why = fmt.Errorf("the API server is away: %w", why)
+		}
+		return 0, l.lose(h, fmt.Sprintf("it could not be renewed for %s: %v", l.Duration, why))
+	}
+	return left, h.err
+}
+
+// elapsed is the time between two moments. A machine that is suspended stops its
+// monotonic clock, and who sets the time moves the other: the longer time counts.
+func elapsed(from, to time.Time) time.Duration {
+	return max(to.Sub(from), to.Round(0).Sub(from.Round(0)))
 }
 
 // renewal is the record with this process renewed and without the dead, and

@@ -2,8 +2,6 @@ package plan
 
 import (
 	"cmp"
-	"crypto/sha256"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -57,7 +55,7 @@ func Make(req Request) (*result.Plan, error) {
 			p.Standard[req.Cases[i].Category]++
 		}
 	}
-	if p.StandardDigest, err = digest(req.Cases); err != nil {
+	if p.StandardDigest, err = specs.Digest(req.Cases); err != nil {
 		return nil, err
 	}
 	if err := resolve(p, cases, &req); err != nil {
@@ -67,15 +65,6 @@ func Make(req Request) (*result.Plan, error) {
 	shard(p)
 	p.Digest, err = p.ComputeDigest()
 	return p, err
-}
-
-// digest is a SHA-256 over a standard.
-func digest(standard []specs.Case) (string, error) {
-	data, err := json.Marshal(standard)
-	if err != nil {
-		return "", fmt.Errorf("encoding the standard: %w", err)
-	}
-	return fmt.Sprintf("sha256:%x", sha256.Sum256(data)), nil
 }
 
 // resolve fills in the plan's cases and tests.

@@ -5,12 +5,13 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"unicode"
 
 	"github.com/windows-op-readiness/windows-op-readiness/internal/cluster"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/lease"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/preflight/probe"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/redact"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/result"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/shown"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/steer"
 	"github.com/windows-op-readiness/windows-op-readiness/specs"
 )
@@ -18,12 +19,14 @@ import (
 // checker gathers findings about facts.
 type checker struct {
 	*Facts
+	// cluster is what a verdict would rest on, as far as it is known.
+	cluster  *result.Facts
 	findings []Finding
 }
 
 // Check says what the facts mean for a run. It touches nothing else.
 func Check(f *Facts) []Finding {
-	c := &checker{Facts: f}
+	c := &checker{Facts: f, cluster: f.known()}
 	c.server()
 	c.nodes()
 	c.network()
@@ -33,7 +36,7 @@ func Check(f *Facts) []Finding {
 	c.declarations()
 	for i := range c.findings {
 		found := &c.findings[i]
-		found.Found = redact.String(oneLine(found.Found))
+		found.Found = redact.String(shown.Line(found.Found))
 		found.Requirements = waiting(f.Standard, found.Concerns)
 	}
 	order := []Group{Server, Nodes, Network, Features, Run}
@@ -98,6 +101,11 @@ func (c *checker) server() {
 	default:
 		f.Status = Warning
 		f.Found += fmt.Sprintf("; the standard is checked against the tests of %s only", known)
+		if _, err := specs.CheckVersion(c.Version.Value); err != nil {
+			f.Status = Failing
+			f.Mend = "upgrade the cluster: a run of the standard is refused, for nothing would be tested"
+			break
+		}
 		f.Mend = "check that the standard selects the right tests of this version: op-readiness specs lint --test-list"
 	}
 	c.add(f)
@@ -112,7 +120,7 @@ var purposes = []struct {
 }{
 	{ForSuite, "permission-suite", "what the standard's tests do", Failing},
 	{ForAdditional, "permission-additional", "what the tests beyond the standard do (run --additional)", Warning},
-	{ForEvidence, "permission-evidence", "watching pods and nodes, without which no placement is proven", Failing},
+	{ForEvidence, "permission-evidence", "watching pods and namespaces, without which no placement is proven", Failing},
 	{ForSteering, "permission-steering", "steering pods to an operating system", Failing},
 	{ForCleanup, "permission-cleanup", "removing what tests leave behind", Failing},
 	{ForLock, "permission-lock", "the lock that keeps two runs apart, in namespace " + lease.Namespace, Failing},
@@ -237,7 +245,7 @@ func (c *checker) leftovers() {
 		id, how, mend string
 		names         Read[[]string]
 	}{
-		{"leftover-namespaces", "namespaces labelled " + suiteLabel, "wait when another run of e2e.test goes on; otherwise: kubectl delete namespace -l " + suiteLabel, c.Namespaces},
+		{"leftover-namespaces", "namespaces labelled " + cluster.SuiteLabel, "wait when another run of e2e.test goes on; otherwise: kubectl delete namespace -l " + cluster.SuiteLabel, c.Namespaces},
 		{"leftover-steering", "admission policies labelled " + steeringLabel, "wait when another run goes on; what a killed one left, the next run removes", c.Policies},
 		{"leftover-cordon", "nodes annotated " + cluster.CordonAnnotation, "wait when another run goes on; what a killed one left, the next run restores", cordoned},
 		{"leftover-probes", "namespaces labelled " + probe.Label, "wait when another preflight goes on; what a killed one left, the next that probes removes, or: kubectl delete namespace -l " + probe.Label, c.ProbeNamespaces},
@@ -280,10 +288,4 @@ func shorten(names []string, most int) string {
 		return strings.Join(names, ", ")
 	}
 	return fmt.Sprintf("%s, … and %d more", strings.Join(names[:most], ", "), len(names)-most)
-}
-
-// oneLine makes one line of a text and takes control characters out of it:
-// names and errors come from the cluster.
-func oneLine(s string) string {
-	return strings.Join(strings.FieldsFunc(s, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }), " ")
 }

@@ -108,7 +108,7 @@ func TestCheck(t *testing.T) {
 	}{
 		{"a version whose tests are known", nil, "server-version", OK, "Kubernetes v1.36.3, whose list of tests is checked", ""},
 		{"another patch of a known version", func(f *Facts) { f.Version = value("v1.36.9-gke.1") }, "server-version", OK, "a list of tests of 1.36 is checked", ""},
-		{"a version whose tests are not known", func(f *Facts) { f.Version = value("v1.40.0") }, "server-version", Warning, "checked against the tests of v1.35.4, v1.36.3 only", "specs lint --test-list"},
+		{"a version whose tests are not known", func(f *Facts) { f.Version = value("v1.40.0") }, "server-version", Warning, "checked against the tests of v1.33.13, v1.34.4, v1.35.4, v1.36.3 only", "specs lint --test-list"},
 		{"a version that cannot be read", func(f *Facts) { f.Version = Read[string]{Err: refused} }, "server-version", Unknown, "forbidden", "--print-rbac"},
 
 		{"two nodes of each", nil, "node-count", OK, "2 of 2 Linux nodes can be scheduled to; 2 of 2 Windows nodes", ""},
@@ -131,10 +131,12 @@ func TestCheck(t *testing.T) {
 		}, "node-os", Failing, "windows-1 reports linux, and is labelled windows", "not taken for proof"},
 
 		{"a known release of Windows", nil, "windows-version", OK, "2 with 10.0.20348 (Windows Server 2022)", ""},
-		{"an unknown release of Windows", windows(func(n *Node) { n.WindowsBuild = "10.0.14393" }), "windows-version", Failing, "windows-1 10.0.14393, windows-2 10.0.14393", "2019, 2022 or 2025"},
+		{"an unknown release of Windows", windows(func(n *Node) { n.WindowsBuild = "10.0.14393" }), "windows-version", Failing, "windows-1 10.0.14393, windows-2 10.0.14393", "these releases of Windows Server"},
+		{"a release that the standard does not name", windows(func(n *Node) { n.WindowsBuild = "10.0.26100" }), "windows-version", OK, "2 with 10.0.26100 (Windows Server 2025): the standard names 2019 and 2022; 2025 is accepted because", ""},
 		{"Windows nodes without a build", windows(func(n *Node) { n.WindowsBuild = "" }), "windows-version", Unknown, "without the label: windows-1, windows-2", "kubelet"},
 		{"2022 on 1.36", nil, "windows-version-supported", OK, "Kubernetes 1.36 documents Windows Server 2022 and 2025", ""},
 		{"2019 on 1.36", windows(func(n *Node) { n.WindowsBuild = "10.0.17763" }), "windows-version-supported", Warning, "the cluster has 2019", "https://kubernetes.io/docs/concepts/windows/intro/"},
+		{"a version that is too old", func(f *Facts) { f.Version = value("v1.32.1") }, "server-version", Failing, "checked against the tests of", "upgrade the cluster"},
 		{"2019 on 1.34", func(f *Facts) {
 			f.Version = value("v1.34.4")
 			windows(func(n *Node) { n.WindowsBuild = "10.0.17763" })(f)
@@ -178,7 +180,7 @@ func TestCheck(t *testing.T) {
 				f.Nodes.Value[i].PodCIDRs = []string{"10.0.0.0/24", "fd00::/64"}
 			}
 		}, "dual-stack", OK, "dual-stack: every node", ""},
-		{"dual-stack on Linux only", eachNode(specs.Linux, func(n *Node) { n.PodCIDRs = []string{"10.0.0.0/24", "fd00::/64"} }), "dual-stack", Warning, "2 of 4 nodes", "--without dual-stack"},
+		{"dual-stack on Linux only", eachNode(specs.Linux, func(n *Node) { n.PodCIDRs = []string{"10.0.0.0/24", "fd00::/64"} }), "dual-stack", Warning, "2 of 4 nodes", "give every node both families"},
 		{"no pod CIDRs say nothing", func(f *Facts) {
 			for i := range f.Nodes.Value {
 				f.Nodes.Value[i].PodCIDRs = nil
@@ -187,7 +189,7 @@ func TestCheck(t *testing.T) {
 		{"a declaration against the facts", func(f *Facts) {
 			f.Declared.Without = []string{"dual-stack"}
 			eachNode(specs.Linux, func(n *Node) { n.PodCIDRs = []string{"10.0.0.0/24", "fd00::/64"} })(f)
-		}, "dual-stack", Warning, "declared absent (--without dual-stack), but 2 nodes have pod CIDRs of two families", "leave --without dual-stack out"},
+		}, "dual-stack", Failing, "declared absent (--without dual-stack), but 2 nodes have pod CIDRs of two families", "leave --without dual-stack out"},
 		{"a network that can enforce policies is a hint", nil, "network-policy", Unknown, "it looks like Calico (calico-system/calico-node), Calico (calico-system/calico-node-windows), which can", ""},
 		{"a network that cannot", func(f *Facts) {
 			f.DaemonSets = value([]DaemonSet{{Namespace: "kube-flannel", Name: "kube-flannel-ds"}})
@@ -478,5 +480,21 @@ func TestNetworksAreNamedForTheGrid(t *testing.T) {
 	got, err := facts.ForRun()
 	if err != nil || !slices.Equal(got.Networks, []string{"Calico", "Flannel"}) {
 		t.Errorf("%v, %v", got, err)
+	}
+}
+
+func TestTaintedWindowsNodesKeepPodsOffThatSelectWindowsUnlessThePolicySteers(t *testing.T) {
+	for steer, waits := range map[string]bool{"auto": false, "policy": false, "cordon": true, "off": true} {
+		facts := goodCluster(t)
+		facts.Steer = steer
+		for i := range facts.Nodes.Value {
+			if n := &facts.Nodes.Value[i]; n.OS == specs.Windows {
+				n.Taints = []string{"os=windows:NoSchedule"}
+			}
+		}
+		f := finding(Check(facts), "windows-nodes")
+		if got := slices.Contains(f.Requirements, "core-network-custom-dns"); got != waits {
+			t.Errorf("--steer=%s: the requirement waits for it: %t, want %t", steer, got, waits)
+		}
 	}
 }

@@ -1,6 +1,7 @@
 package preflight
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"regexp"
@@ -9,6 +10,8 @@ import (
 	"strings"
 
 	"github.com/windows-op-readiness/windows-op-readiness/internal/preflight/probe"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/result"
+	"github.com/windows-op-readiness/windows-op-readiness/specs"
 )
 
 func (c *checker) network() {
@@ -53,35 +56,38 @@ func (c *checker) internet() {
 
 func (c *checker) dualStack() {
 	f := Finding{ID: "dual-stack", Group: Network, Status: OK, How: "nodes: podCIDRs; Service default/kubernetes: ipFamilies", Concerns: []string{"dual-stack"}}
-	single := c.count(func(n *Node) bool { return len(n.PodCIDRs) == 1 })
-	double := c.count(func(n *Node) bool { return len(n.PodCIDRs) > 1 })
-	all := len(c.Nodes.Value)
+	all, double := len(c.Nodes.Value), c.cluster.Count(result.HasTwoFamilies)
 	primary := ""
 	if c.Families.Err == nil {
 		primary = " (" + strings.Join(c.Families.Value, ", ") + ")"
 	}
 	switch {
 	case c.without("dual-stack"):
-		fact := ""
 		if double > 0 {
-			fact = fmt.Sprintf("%d nodes have pod CIDRs of two families", double)
+			f.Status, f.How, f.Refuses = Failing, Declared, true
+			f.Found = fmt.Sprintf("declared absent (--without dual-stack), but %d nodes have pod CIDRs of two families", double)
+			f.Mend = "leave --without dual-stack out: the network is dual-stack"
+			c.add(f)
+			return
 		}
-		c.declaredAbsent(f, "--without dual-stack", fact)
+		c.declaredAbsent(f, "--without dual-stack", "")
 		return
 	case c.Nodes.Err != nil:
 		c.unknown(f, c.Nodes.Err)
 		return
-	case all > 0 && single == all:
+	}
+	switch c.cluster.Stack() {
+	case result.SingleStack:
 		f.Found = fmt.Sprintf("single-stack%s: every node has one pod CIDR; Extend.ServiceProxy is not asked", primary)
-	case all > 0 && double == all:
+	case result.DualStack:
 		f.Found = "dual-stack: every node has pod CIDRs of two families"
-	case double > 0:
+	case result.MixedStack:
 		f.Status = Warning
 		f.Found = fmt.Sprintf("%d of %d nodes have pod CIDRs of two families", double, all)
-		f.Mend = "give every node both families, or say --without dual-stack"
+		f.Mend = "give every node both families, or none"
 	default:
 		f.Status = Unknown
-		f.Found = fmt.Sprintf("%d of %d nodes have no pod CIDR: the network gives addresses in its own way", all-single, all)
+		f.Found = fmt.Sprintf("%d of %d nodes have no pod CIDR: the network gives addresses in its own way", c.cluster.Count(result.HasNoFamily), all)
 		f.Mend = "say --without dual-stack when pods get addresses of one family"
 	}
 	c.add(f)
@@ -173,11 +179,10 @@ func (c *checker) features() {
 
 func (c *checker) gmsa() {
 	f := Finding{ID: "gmsa", Group: Features, Status: OK, How: "API discovery", Concerns: []string{"gmsa"}}
-	const apiGroup = "windows.k8s.io"
-	served := slices.Contains(c.APIGroups.Value, apiGroup)
+	const apiGroup = result.GMSAGroup
 	if c.without("gmsa") {
 		fact := ""
-		if served {
+		if slices.Contains(c.APIGroups.Value, apiGroup) {
 			fact = apiGroup + " is served"
 		}
 		c.declaredAbsent(f, "--without gmsa", fact)
@@ -187,9 +192,13 @@ func (c *checker) gmsa() {
 		c.unknown(f, c.APIGroups.Err)
 		return
 	}
-	if !served {
+	if c.cluster.Lacks(apiGroup) {
 		f.Found = apiGroup + " is not served: gMSA is not installed, and not asked"
 		c.add(f)
+		return
+	}
+	if len(c.APIGroups.Value) == 0 {
+		c.unknown(f, errors.New("the API server tells of no API group"))
 		return
 	}
 	f.Found = apiGroup + " is served, so gMSA is asked"
@@ -244,7 +253,7 @@ func (c *checker) hostProcess() {
 	windows := 0
 	for i := range c.Nodes.Value {
 		n := &c.Nodes.Value[i]
-		if !realWindows(n) {
+		if !n.RealWindows() {
 			continue
 		}
 		windows++
@@ -262,7 +271,7 @@ func (c *checker) hostProcess() {
 	switch {
 	case windows == 0:
 		f.Status, f.Found = Unknown, c.noWindows()
-	case len(other) == windows && c.count(func(n *Node) bool { return realWindows(n) && n.ContainerRuntime == "" }) == 0:
+	case c.cluster.LacksHostProcess():
 		f.Found = "no Windows node runs containerd: HostProcess containers are not asked"
 	case len(other) > 0:
 		f.Status = Warning
@@ -278,20 +287,14 @@ func (c *checker) hostProcess() {
 	c.add(f)
 }
 
-// HyperVClass is the runtime class that the tests of Hyper-V isolation use
-// (https://github.com/kubernetes/kubernetes/blob/v1.36.3/test/e2e/windows/hyperv.go#L36).
-const HyperVClass = "runhcs-wcow-hypervisor"
-
-// The handlers of runtime classes for Windows.
-const (
-	processIsolation = "runhcs-wcow-process"
-	hypervIsolation  = HyperVClass
-)
+// processIsolation and [specs.HyperVClass] are the handlers of runtime classes for
+// Windows.
+const processIsolation = "runhcs-wcow-process"
 
 // isolation reports whether a runtime class's handler is one of containerd's for
 // Windows, such as runhcs-wcow-hypervisor-20348.
 func isolation(handler string) bool {
-	return strings.HasPrefix(handler, processIsolation) || strings.HasPrefix(handler, hypervIsolation)
+	return strings.HasPrefix(handler, processIsolation) || strings.HasPrefix(handler, specs.HyperVClass)
 }
 
 // askedClass is about the class that the run gives to pods.
@@ -329,12 +332,12 @@ func (c *checker) runtimeClasses() {
 	if len(there) > 0 {
 		f.Found = strings.Join(there, ", ")
 	} else {
-		f.Found = fmt.Sprintf("none for %s or %s; pods run in the runtime's own isolation", processIsolation, hypervIsolation)
+		f.Found = fmt.Sprintf("none for %s or %s; pods run in the runtime's own isolation", processIsolation, specs.HyperVClass)
 	}
 	if c.without("hyperv") {
 		fact := ""
-		if _, ok := c.RuntimeClasses.Value[hypervIsolation]; ok {
-			fact = "the runtime class " + hypervIsolation + " is there"
+		if slices.Contains(c.cluster.RuntimeClasses, specs.HyperVClass) {
+			fact = "the runtime class " + specs.HyperVClass + " is there"
 		}
 		c.declaredAbsent(f, "--without hyperv", fact)
 		return

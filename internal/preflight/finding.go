@@ -88,9 +88,6 @@ type Report struct {
 // Schema is the version of the report's JSON.
 const Schema = 1
 
-// File is the report in a results folder.
-const File = "preflight.json"
-
 // NewReport sums findings up for the API server at an address.
 func NewReport(server string, findings []Finding) *Report {
 	r := &Report{Schema: Schema, Server: server, Testable: true, ExitCode: verdict.ExitReady, Counts: map[Status]int{}, Findings: findings}

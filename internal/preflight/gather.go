@@ -23,9 +23,6 @@ import (
 )
 
 const (
-	// suiteLabel is what the e2e framework puts on every namespace that a test
-	// makes.
-	suiteLabel = "e2e-run"
 	// steeringLabel is what package steer puts on all that it makes.
 	steeringLabel = "op-readiness/steering"
 	// gmsaNodeLabel is by what the gMSA tests find their node.
@@ -34,8 +31,44 @@ const (
 
 // GatherForRun reads no more than what [Facts.ForRun] needs. What cannot be read
 // is an error in its place; an error of its own says that the API server does
-// not answer, or does not know the user, so that nothing could be read.
+// not answer, or does not know the user, so that nothing could be read. A server
+// that answers, and fails now and then, is asked again ([cluster.Persist]).
 func GatherForRun(ctx context.Context, c *cluster.Cluster) (*Facts, error) {
+	return persist(ctx, c, gatherForRun)
+}
+
+// Gather reads all that can be read of a cluster, with the errors of
+// [GatherForRun]. It makes nothing but access reviews.
+func Gather(ctx context.Context, c *cluster.Cluster) (*Facts, error) {
+	return persist(ctx, c, gather)
+}
+
+// persist reads facts until none is missing because the API server was away.
+func persist(ctx context.Context, c *cluster.Cluster, read func(context.Context, *cluster.Cluster) (*Facts, error)) (f *Facts, err error) {
+	_ = cluster.Persist(ctx, func(context.Context) error { // in the facts, too
+		f, err = read(ctx, c)
+		if err == nil {
+			return f.outage()
+		}
+		return nil
+	})
+	return f, err
+}
+
+// outage returns an error of a request that failed because the server was away.
+func (f *Facts) outage() error {
+	for _, err := range []error{
+		f.Version.Err, f.Nodes.Err, f.APIGroups.Err, f.DaemonSets.Err, f.GMSAWebhooks.Err, f.RuntimeClasses.Err, f.Families.Err, f.DNS.Err,
+		f.Missing.Err, f.Steering.Err, f.Namespaces.Err, f.Policies.Err, f.ProbeNamespaces.Err, f.Held.Err,
+	} {
+		if cluster.Away(err) {
+			return err
+		}
+	}
+	return nil
+}
+
+func gatherForRun(ctx context.Context, c *cluster.Cluster) (*Facts, error) {
 	f := &Facts{Now: time.Now().UTC()}
 	f.Version = read(c.ServerVersion(ctx))
 	var status apierrors.APIStatus
@@ -48,10 +81,8 @@ func GatherForRun(ctx context.Context, c *cluster.Cluster) (*Facts, error) {
 	return f, ctx.Err()
 }
 
-// Gather reads all that can be read of a cluster, with the errors of
-// [GatherForRun]. It makes nothing but access reviews.
-func Gather(ctx context.Context, c *cluster.Cluster) (*Facts, error) {
-	f, err := GatherForRun(ctx, c)
+func gather(ctx context.Context, c *cluster.Cluster) (*Facts, error) {
+	f, err := gatherForRun(ctx, c)
 	if err != nil {
 		return nil, err
 	}
@@ -62,7 +93,7 @@ func Gather(ctx context.Context, c *cluster.Cluster) (*Facts, error) {
 	f.DNS = read(dns(ctx, client))
 	f.Steering = read(steering(ctx, c))
 	f.Missing = read(missing(ctx, client, f.Steering.Err != nil || f.Steering.Value != ""))
-	f.Namespaces = read(namespaces(ctx, client, suiteLabel))
+	f.Namespaces = read(namespaces(ctx, client, cluster.SuiteLabel))
 	f.ProbeNamespaces = read(namespaces(ctx, client, probe.Label))
 	f.Policies = read(steeringPolicies(ctx, c))
 	f.Held = read(lease.Peek(ctx, client))

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -24,6 +25,7 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 	nodev1 "k8s.io/api/node/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -181,7 +183,7 @@ func TestOnASimulatedCluster(t *testing.T) {
 		expect(t, got, "server-version", preflight.OK)
 		expect(t, got, "gmsa", preflight.OK)
 		expect(t, got, "permission-suite", preflight.Failing, "130 permissions are missing", "such as create/delete/get/list/patch/update/watch namespaces", "op-readiness preflight --print-rbac prints the role")
-		expect(t, got, "permission-evidence", preflight.Failing, "create/delete/list/watch pods, list namespaces, get/list nodes")
+		expect(t, got, "permission-evidence", preflight.Failing, "create/delete/list/watch pods, list/watch namespaces, get/list/watch nodes")
 		expect(t, got, "permission-steering", preflight.Failing, "create/delete/get/list mutatingadmissionpolicies.admissionregistration.k8s.io")
 		expect(t, got, "permission-cleanup", preflight.Failing, "delete/list namespaces")
 		expect(t, got, "permission-lock", preflight.Failing, "create/delete/get/update leases.coordination.k8s.io")
@@ -466,7 +468,44 @@ func played(t *testing.T, handle http.HandlerFunc) (kubeconfig string, server *h
 	return kubeconfig, server
 }
 
+// One answer of an overloaded server, or one cut connection, makes no fact unknown.
+func TestAServerThatFailsNowAndThenIsAskedAgain(t *testing.T) {
+	t.Parallel()
+	var mu sync.Mutex
+	failed := map[string]bool{}
+	kubeconfig, _ := played(t, func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		first := !failed[r.URL.Path]
+		failed[r.URL.Path] = true
+		cut := len(failed)%2 == 0
+		mu.Unlock()
+		w.Header().Set("Content-Type", "application/json")
+		switch {
+		case r.URL.Path == "/version" && !first:
+			fmt.Fprint(w, `{"gitVersion": "v1.36.3"}`)
+		case first && cut:
+			panic(http.ErrAbortHandler)
+		case first:
+			w.WriteHeader(http.StatusServiceUnavailable)
+			fmt.Fprint(w, `{"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": 503}`)
+		default:
+			w.WriteHeader(http.StatusForbidden)
+			fmt.Fprint(w, `{"kind": "Status", "apiVersion": "v1", "status": "Failure", "message": "not you", "reason": "Forbidden", "code": 403}`)
+		}
+	})
+	facts, err := preflight.Gather(t.Context(), connect(t, kubeconfig))
+	if err != nil || facts.Version.Value != "v1.36.3" {
+		t.Fatalf("version %+v, %v", facts, err)
+	}
+	for what, err := range map[string]error{"nodes": facts.Nodes.Err, "DaemonSets": facts.DaemonSets.Err, "namespaces": facts.Namespaces.Err} {
+		if !apierrors.IsForbidden(err) {
+			t.Errorf("%s: %v, and the server's last word is that this is forbidden", what, err)
+		}
+	}
+}
+
 func TestABrokenServerMakesNothingAbsent(t *testing.T) {
+	t.Parallel()
 	kubeconfig, _ := played(t, func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/version" {
 			fmt.Fprint(w, `{"gitVersion": "v1.36.3"}`)

@@ -1,21 +1,16 @@
 package preflight
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/windows-op-readiness/windows-op-readiness/internal/result"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/verdict"
 	"github.com/windows-op-readiness/windows-op-readiness/specs"
 )
-
-// The releases of Windows Server that the standard knows, by their build, as in
-// the label node.kubernetes.io/windows-build.
-var windowsReleases = map[string]string{
-	"10.0.17763": "2019",
-	"10.0.20348": "2022",
-	"10.0.26100": "2025",
-}
 
 // documentedReleases are the releases of Windows Server that the documentation
 // of a Kubernetes version names for nodes: 2019 and 2022 up to 1.34, 2022 and
@@ -28,8 +23,6 @@ func documentedReleases(v specs.Version) []string {
 	}
 	return []string{"2022", "2025"}
 }
-
-const minimumNodes = 2
 
 // system is how an operating system is written for people.
 func system(os specs.OS) string {
@@ -63,8 +56,6 @@ func (c *checker) nodes() {
 	c.memory()
 }
 
-func (c *checker) count(keep func(*Node) bool) int { return len(c.names(keep)) }
-
 func (c *checker) names(keep func(*Node) bool) []string {
 	var names []string
 	for i := range c.Nodes.Value {
@@ -76,16 +67,13 @@ func (c *checker) names(keep func(*Node) bool) []string {
 	return names
 }
 
-func realWindows(n *Node) bool { return n.OS == specs.Windows && !n.Simulated }
-
 // nodeCount is the rule of the standard: simulated nodes do not count.
 func (c *checker) nodeCount() {
 	f := Finding{ID: "node-count", Group: Nodes, Status: OK, How: "nodes", Concerns: []string{"cluster-node-count"}, Vital: true}
 	var parts, mends []string
 	for _, os := range []specs.OS{specs.Linux, specs.Windows} {
-		all := c.count(func(n *Node) bool { return n.OS == os })
-		simulated := c.count(func(n *Node) bool { return n.OS == os && n.Simulated })
-		schedulable := c.count(func(n *Node) bool { return n.OS == os && !n.Simulated && n.Schedulable() })
+		all, simulated := c.cluster.Count(result.Is(os)), c.cluster.Simulated(result.Is(os))
+		schedulable := c.cluster.Count(result.Counting(os))
 		part := fmt.Sprintf("%d of %d %s nodes can be scheduled to", schedulable, all-simulated, system(os))
 		switch {
 		case all == 0:
@@ -96,14 +84,14 @@ func (c *checker) nodeCount() {
 			part += fmt.Sprintf(" (and %d simulated, which do not count)", simulated)
 		}
 		parts = append(parts, part)
-		if schedulable < minimumNodes {
+		if schedulable < result.MinimumNodes {
 			f.Status = Failing
-			mends = append(mends, fmt.Sprintf("%d %s", minimumNodes-schedulable, system(os)))
+			mends = append(mends, fmt.Sprintf("%d %s", result.MinimumNodes-schedulable, system(os)))
 		}
 	}
 	f.Found = strings.Join(parts, "; ")
 	if f.Status == Failing {
-		f.Mend = fmt.Sprintf("the standard asks for %d of each that are ready, not cordoned and not tainted: add, or untaint, %s", minimumNodes, strings.Join(mends, " and "))
+		f.Mend = fmt.Sprintf("the standard asks for %d of each that are ready, not cordoned and not tainted: add, or untaint, %s", result.MinimumNodes, strings.Join(mends, " and "))
 	}
 	c.add(f)
 	c.honesty()
@@ -133,28 +121,30 @@ func (c *checker) honesty() {
 // usableNodes are those on which the e2e framework would put something,
 // simulated or not.
 func (c *checker) usableNodes() {
-	usable := func(keep func(*Node) bool) (int, string) {
-		all := c.count(func(n *Node) bool { return keep(n) && n.Schedulable() })
-		simulated := c.count(func(n *Node) bool { return keep(n) && n.Schedulable() && n.Simulated })
+	usable := func(os specs.OS) (int, string) {
+		all, simulated := c.cluster.Count(result.Usable(os)), c.cluster.Simulated(result.Usable(os))
 		if simulated == 0 {
 			return all, ""
 		}
 		return all, fmt.Sprintf(" (%d simulated)", simulated)
 	}
-	windows, note := usable(func(n *Node) bool { return n.OS == specs.Windows })
+	windows, note := usable(specs.Windows)
 	f := Finding{ID: "windows-nodes", Group: Nodes, Status: OK, How: "nodes", Concerns: []string{"2-win", "untainted-win"}}
 	f.Found = fmt.Sprintf("tests can use %d Windows nodes%s", windows, note)
-	if windows < minimumNodes {
+	if windows < result.MinimumNodes {
 		f.Status = Failing
 		f.Mend = "the e2e framework uses only nodes without taints: take the taints off for the run, or add nodes"
 	}
-	if c.count(func(n *Node) bool { return n.OS == specs.Windows }) == 0 {
+	if windows == 0 && (c.Steer == "cordon" || c.Steer == "off" || c.Steering.Err == nil && c.Steering.Value == "") {
+		f.Concerns = append(f.Concerns, "pinned-win")
+	}
+	if c.cluster.Count(result.Is(specs.Windows)) == 0 {
 		f.Refuses = true
 		f.Found = "the cluster has no Windows node"
 		f.Mend = "add 2 Windows nodes: nothing can be tested without"
 	}
 	c.add(f)
-	linux, note := usable(func(n *Node) bool { return n.OS == specs.Linux && !n.ControlPlane })
+	linux, note := usable(specs.Linux)
 	f = Finding{ID: "linux-worker", Group: Nodes, Status: OK, How: "nodes", Concerns: []string{"linux-worker"}}
 	f.Found = fmt.Sprintf("tests can use %d Linux workers%s", linux, note)
 	if linux == 0 {
@@ -222,11 +212,12 @@ func (c *checker) windowsVersions() {
 	var unlabelled, foreign []string
 	for i := range c.Nodes.Value {
 		n := &c.Nodes.Value[i]
+		_, accepted := specs.LookupWindowsBuild(n.WindowsBuild)
 		switch {
-		case !realWindows(n):
+		case !n.RealWindows():
 		case n.WindowsBuild == "":
 			unlabelled = append(unlabelled, n.Name)
-		case windowsReleases[n.WindowsBuild] == "":
+		case !accepted:
 			foreign = append(foreign, n.Name+" "+n.WindowsBuild)
 			fallthrough
 		default:
@@ -234,20 +225,22 @@ func (c *checker) windowsVersions() {
 		}
 	}
 	var parts []string
+	beyond := false
 	for build, count := range builds {
-		release := "of no release that the standard knows"
-		if r := windowsReleases[build]; r != "" {
-			release = "Windows Server " + r
-		}
-		parts = append(parts, fmt.Sprintf("%d with %s (%s)", count, build, release))
+		r, _ := specs.LookupWindowsBuild(build)
+		beyond = beyond || !r.Standard
+		parts = append(parts, fmt.Sprintf("%d with %s (Windows Server %s)", count, build, r.Year))
 	}
 	slices.Sort(parts)
 	f.Found = strings.Join(parts, ", ")
+	if beyond {
+		f.Found += ": " + verdict.AcceptedReleases()
+	}
 	switch {
 	case len(foreign) > 0:
 		f.Status = Failing
-		f.Found = strings.Join(foreign, ", ") + ": not Windows Server 2019, 2022 or 2025"
-		f.Mend = "use nodes of Windows Server 2019, 2022 or 2025"
+		f.Found = strings.Join(foreign, ", ") + ": " + verdict.AcceptedReleases()
+		f.Mend = "use nodes of these releases of Windows Server"
 	case len(unlabelled) > 0:
 		f.Status = Unknown
 		f.Found = "without the label: " + shorten(unlabelled, 5)
@@ -262,7 +255,7 @@ func (c *checker) windowsVersions() {
 
 // noWindows says why nothing can be said of real Windows nodes.
 func (c *checker) noWindows() string {
-	if all := c.count(func(n *Node) bool { return n.OS == specs.Windows }); all > 0 {
+	if all := c.cluster.Count(result.Is(specs.Windows)); all > 0 {
 		return fmt.Sprintf("all %d Windows nodes are simulated", all)
 	}
 	return "the cluster has no Windows node"
@@ -288,11 +281,8 @@ func (c *checker) supported(builds map[string]int) {
 	documented := documentedReleases(v)
 	var other []string
 	for build := range builds {
-		if r := windowsReleases[build]; !slices.Contains(documented, r) {
-			if r == "" {
-				r = build
-			}
-			other = append(other, r)
+		if r, _ := specs.LookupWindowsBuild(build); !slices.Contains(documented, r.Year) {
+			other = append(other, cmp.Or(r.Year, build))
 		}
 	}
 	slices.Sort(other)
@@ -439,7 +429,7 @@ func (c *checker) containerRuntime() {
 		case n.ContainerRuntime == "":
 			mute = append(mute, n.Name)
 			continue
-		case n.OS == specs.Windows && !strings.HasPrefix(n.ContainerRuntime, "containerd://"):
+		case n.OS == specs.Windows && !n.Containerd():
 			other = append(other, n.Name)
 		}
 		versions[fmt.Sprintf("%s: %s", system(n.OS), n.ContainerRuntime)] = true
@@ -472,7 +462,7 @@ func (c *checker) memory() {
 		n := &c.Nodes.Value[i]
 		kept := n.Capacity - n.Allocatable
 		switch {
-		case !realWindows(n):
+		case !n.RealWindows():
 			continue
 		case n.Capacity == 0 || n.Allocatable == 0:
 			mute = append(mute, n.Name)

@@ -49,7 +49,7 @@ func (c *checker) probes() {
 			Mend: "see why pods get no answer: the DNS pods, kube-proxy and the network of the nodes; see also --dns-domain",
 		}, probe.DNS, ""))
 	}
-	if windows := c.count(realWindows); windows > 0 && !c.without("hpc") {
+	if windows := c.cluster.Count((*result.Node).RealWindows); windows > 0 && !c.without("hpc") {
 		c.add(c.probed(Finding{
 			ID: "host-process-pod", Group: Features, Concerns: []string{"hpc"},
 			Mend: "see why the pod does not start; say --without hpc when the cluster is not to have HostProcess containers",
@@ -60,7 +60,7 @@ func (c *checker) probes() {
 			ID: "runtime-class-" + class, Group: Features,
 			Mend: "see why pods of the class do not start, or remove the RuntimeClass",
 		}
-		if class == hypervIsolation {
+		if class == specs.HyperVClass {
 			if c.without("hyperv") {
 				continue
 			}
@@ -126,11 +126,11 @@ func (c *checker) probed(f Finding, kind probe.Kind, class string) Finding {
 	if len(parts) > 0 {
 		f.How = ByPods
 	}
-	switch all := c.count(func(n *Node) bool { return n.OS == specs.Windows }); {
+	switch all := c.cluster.Count(result.Is(specs.Windows)); {
 	case windows:
 	case all == 0:
 		parts = append(parts, "the cluster has no Windows node")
-	case c.count(realWindows) == 0:
+	case c.cluster.Count((*result.Node).RealWindows) == 0:
 		parts = append(parts, fmt.Sprintf("all %d Windows nodes are simulated: not probed there", all))
 	case slices.ContainsFunc(c.ProbeTargets(), func(t probe.Target) bool { return t.OS == specs.Windows }):
 		parts = append(parts, "not probed: nothing that is selected needs it")
@@ -149,8 +149,8 @@ func (c *checker) probed(f Finding, kind probe.Kind, class string) Finding {
 
 func describeTarget(r *probe.Result) string {
 	system := r.System()
-	if release := windowsReleases[r.Build]; release != "" {
-		system = "Windows Server " + release
+	if release, ok := specs.LookupWindowsBuild(r.Build); ok {
+		system = "Windows Server " + release.Year
 	}
 	if r.Node == "" {
 		return system

@@ -11,8 +11,10 @@ import (
 	"sync"
 	"time"
 
+	"github.com/windows-op-readiness/windows-op-readiness/internal/actions"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/redact"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/result"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/shown"
 	"github.com/windows-op-readiness/windows-op-readiness/specs"
 )
 
@@ -177,7 +179,7 @@ func (r *Reporter) finished(t *result.TestRun) {
 	}
 	text := fmt.Sprintf("%s %*d/%d  %s  %s%s", words[t.State], len(fmt.Sprint(r.total)), len(r.done), r.total, duration(t.Seconds), t.Name, again)
 	if t.State != result.TestPassed {
-		text += "\n" + few(t.Message)
+		text += "\n" + few(t.Why())
 	}
 	delete(r.failed, t.ID)
 	if t.State == result.TestFailed || t.State == result.TestError {
@@ -212,19 +214,9 @@ func few(message string) string {
 		all = append(all[:lines:lines], "…")
 	}
 	for i, l := range all {
-		all[i] = "        " + result.Cut(clean(l), 300)
+		all[i] = "        " + result.Cut(l, 300)
 	}
 	return strings.Join(all, "\n")
-}
-
-// clean takes out what could move a terminal's cursor, or speak to GitHub.
-func clean(s string) string {
-	return strings.Map(func(r rune) rune {
-		if r < ' ' && r != '\t' || r == 0x7f {
-			return -1
-		}
-		return r
-	}, s)
 }
 
 func duration(seconds float64) string {
@@ -233,13 +225,7 @@ func duration(seconds float64) string {
 
 func (r *Reporter) line(text string) {
 	r.erase()
-	for _, l := range strings.Split(redact.String(text), "\n") {
-		l = clean(l)
-		if r.style == GitHub && strings.HasPrefix(strings.TrimSpace(l), "::") {
-			l = strings.Replace(l, "::", ": :", 1) // or it would be a workflow command
-		}
-		fmt.Fprintln(r.w, l)
-	}
+	fmt.Fprintln(r.w, shown.Lines(redact.String(text)))
 	r.redraw()
 }
 
@@ -270,7 +256,7 @@ func (r *Reporter) redraw() {
 	if oldest != nil {
 		parts = append(parts, fmt.Sprintf("%v %s", r.now().Sub(oldest.since).Round(time.Second), oldest.name))
 	}
-	text := []rune(clean(strings.Join(parts, " · ")))
+	text := []rune(shown.Line(strings.Join(parts, " · ")))
 	if len(text) > r.width {
 		text = append(text[:r.width-1], '…')
 	}
@@ -288,13 +274,13 @@ func (r *Reporter) beginGroup(title string) {
 		r.line(title)
 	case !r.group: // batches side by side share one group: groups do not nest
 		r.group = true
-		fmt.Fprintf(r.w, "::group::%s\n", clean(title))
+		_ = actions.BeginGroup(r.w, title)
 	}
 }
 
 func (r *Reporter) endGroup() {
 	if r.group {
 		r.group = false
-		fmt.Fprintln(r.w, "::endgroup::")
+		_ = actions.EndGroup(r.w)
 	}
 }

@@ -45,7 +45,7 @@ var batch = &result.Batch{ID: "01", Tests: 2, Phase: specs.Parallel}
 
 var small = []result.Event{
 	{Type: result.BatchStarted, Batch: batch},
-	started("a"), finished("a", 1, result.TestFailed, "no\n::error::gotcha\n\x1b[2J"),
+	started("a"), finished("a", 1, result.TestFailed, "no\n::error::gotcha ##[error]x\n\x1b[2J"),
 	started("a"), finished("a", 2, result.TestPassed, ""),
 	started("b"), finished("b", 3, result.TestPassed, ""),
 	{Type: result.SuiteFailed, Suite: &result.Suite{Batch: "01", Node: "AfterSuite", Message: "left behind"}},
@@ -56,8 +56,8 @@ func TestPlainLines(t *testing.T) {
 	want := `batch 01: 2 tests, parallel, as is
 FAILED 1/2    1.5s  [sig-x] a
         no
-        ::error::gotcha
-        [2J
+        : :error::gotcha # #[error]x
+        
 passed 1/2    1.5s  [sig-x] a (attempt 2)
 passed 2/2    1.5s  [sig-x] b (attempt 3)
 ERROR  batch 01, AfterSuite:
@@ -71,11 +71,11 @@ a note with password: [REDACTED]
 
 func TestGitHubGroups(t *testing.T) {
 	got := tell(progress.GitHub, 0, small...)
-	if !strings.HasPrefix(got, "::group::batch 01: 2 tests, parallel, as is\n") || strings.Count(got, "\n::endgroup::\n") != 1 {
+	if !strings.HasPrefix(got, "##[group]batch 01: 2 tests, parallel, as is\n") || strings.Count(got, "\n##[endgroup]\n") != 1 {
 		t.Errorf("wrote:\n%s", got)
 	}
 	for _, line := range strings.Split(got, "\n") {
-		if line = strings.TrimSpace(line); strings.HasPrefix(line, "::") && !strings.HasPrefix(line, "::group::") && line != "::endgroup::" {
+		if line = strings.TrimSpace(line); strings.HasPrefix(line, "::") || strings.Contains(line, "##[") && !strings.HasPrefix(line, "##[group]") && line != "##[endgroup]" {
 			t.Errorf("a test speaks to GitHub: %q", line)
 		}
 	}

@@ -12,10 +12,10 @@ import (
 // What is a secret below is made up, and put together so that scanners of
 // repositories leave it alone.
 const (
-	jwt    = "eyJ" + "hbGciOiJSUzI1NiIsImtpZCI6IngifQ.eyJpc3MiOiJrdWJlcm5ldGVzIn0.c2lnbmF0dXJl_-x"
-	base64 = "TUlJRXBBSUJBQUtDQVFFQXg4Y1ZZ2Z4SVl2SzJkQkZ5dXFyWkFBVGpL"
-	begin  = "-----BEGIN RSA " + "PRIVATE KEY-----"
-	end    = "-----END RSA " + "PRIVATE KEY-----"
+	jwt        = "eyJ" + "hbGciOiJSUzI1NiIsImtpZCI6IngifQ.eyJpc3MiOiJrdWJlcm5ldGVzIn0.c2lnbmF0dXJl_-x"
+	base64Line = "TUlJRXBBSUJBQUtDQVFFQXg4Y1ZZ2Z4SVl2SzJkQkZ5dXFyWkFBVGpL"
+	begin      = "-----BEGIN RSA " + "PRIVATE KEY-----"
+	end        = "-----END RSA " + "PRIVATE KEY-----"
 )
 
 var secrets = map[string]struct{ text, secret string }{
@@ -25,13 +25,13 @@ var secrets = map[string]struct{ text, secret string }{
 	"header of klog":          {`headers={"Authorization":["Bearer s3cr3t-t0ken"]}`, "s3cr3t"},
 	"basic authorization":     {"authorization: Basic dXNlcjpwYXNz", "dXNlcjpwYXNz"},
 	"bearer in a command":     {`curl -H "X: Bearer 0123456789abcdef0123"`, "0123456789abcdef"},
-	"kubeconfig key":          {"    client-key-data: " + base64, base64},
-	"kubeconfig certificate":  {"    client-certificate-data: " + base64, base64},
+	"kubeconfig key":          {"    client-key-data: " + base64Line, base64Line},
+	"kubeconfig certificate":  {"    client-certificate-data: " + base64Line, base64Line},
 	"kubeconfig token":        {"    token: abcdef.0123456789abcdef", "0123456789abcdef"},
 	"kubeconfig as JSON":      {`{"user":{"token":"abcdef.0123456789abcdef"}}`, "0123456789abcdef"},
 	"kubeconfig password":     {`users: [{user: {username: a, password: "h1dden"}}]`, "h1dden"},
 	"docker config":           {`{"auths":{"r.example":{"auth":"dXNlcjpwYXNzd29yZA=="}}}`, "dXNlcjpwYXNzd29yZA"},
-	"docker config in Secret": {".dockerconfigjson: " + base64, base64},
+	"docker config in Secret": {".dockerconfigjson: " + base64Line, base64Line},
 	"AWS key id":              {"key AKIA" + "ABCDEFGHIJKLMNOP is", "ABCDEFGHIJKLMNOP"},
 	"AWS secret key":          {"aws_secret_access_key = wJalrXUtnFEMI/K7MDENG", "wJalr"},
 	"Azure storage key":       {"AccountName=x;AccountKey=c2VjcmV0a2V5==;Suffix=y", "c2VjcmV0a2V5"},
@@ -42,13 +42,13 @@ var secrets = map[string]struct{ text, secret string }{
 	"client secret":           {"--azure-client-secret=abcdefgh x", "abcdefgh"},
 	"OIDC":                    {"refresh-token: 1//abcdefg", "abcdefg"},
 	"password in an address":  {"pulling from https://user:hunter2@registry.example/v2/", "hunter2"},
-	"private key in one line": {`{"key":"` + begin + `\n` + base64 + `\n` + end + `\n"}`, base64},
-	"private key":             {begin + "\n" + base64 + "\n" + base64[:7] + "\n" + end, base64[:7]},
-	"private key, encrypted":  {begin + "\nProc-Type: 4,ENCRYPTED\nDEK-Info: AES-128-CBC,00\n\n" + base64 + "\n" + end, base64},
-	"private key, indented":   {"  key: |\n    " + begin + "\n    " + base64 + "\n    " + end, base64},
-	"private key with prefix": {"I0101 log: " + begin + "\nI0101 log: " + base64 + "\nI0101 log: " + end, base64},
-	"private key without end": {begin + "\n" + base64, base64},
-	"two private keys":        {begin + "\n" + base64 + "\n" + end + begin + "\n" + base64 + "\n" + end + "\n", base64},
+	"private key in one line": {`{"key":"` + begin + `\n` + base64Line + `\n` + end + `\n"}`, base64Line},
+	"private key":             {begin + "\n" + base64Line + "\n" + base64Line[:7] + "\n" + end, base64Line[:7]},
+	"private key, encrypted":  {begin + "\nProc-Type: 4,ENCRYPTED\nDEK-Info: AES-128-CBC,00\n\n" + base64Line + "\n" + end, base64Line},
+	"private key, indented":   {"  key: |\n    " + begin + "\n    " + base64Line + "\n    " + end, base64Line},
+	"private key with prefix": {"I0101 log: " + begin + "\nI0101 log: " + base64Line + "\nI0101 log: " + end, base64Line},
+	"private key without end": {begin + "\n" + base64Line, base64Line},
+	"two private keys":        {begin + "\n" + base64Line + "\n" + end + begin + "\n" + base64Line + "\n" + end + "\n", base64Line},
 }
 
 // written is what a Writer makes of a text that comes in pieces of n bytes.

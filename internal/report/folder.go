@@ -83,7 +83,7 @@ func Metadata(run *result.Run, j *verdict.Judgement) map[string]string {
 		"kubernetes-version": run.Manifest.Cluster.ServerVersion,
 		"windows-version":    join(windows),
 		"container-runtime":  join(runtimes),
-		"verdict":            string(j.Verdict),
+		"verdict":            j.Words(),
 		"scope":              j.Scope.String(),
 		"requirements":       j.Counts.String(),
 		"run-id":             run.Manifest.RunID,

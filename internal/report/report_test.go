@@ -113,7 +113,8 @@ func everyOutcome() *result.Run {
 	add("scheduling-good", specs.CoreScheduling, nil, tries{try(result.TestPassed, 1, "")})
 	add("extra-scheduling", specs.CoreScheduling, func(c *result.PlannedCase) { c.Kind = specs.Additional }, tries{try(result.TestFailed, 1, failure)})
 	add("concurrent-good", specs.CoreConcurrent, nil, tries{try(result.TestPassed, 1, "")})
-	add("worker-failed", specs.ExtendWorker, nil, tries{try(result.TestFailed, 1, failure)})
+	add("worker-failed", specs.ExtendWorker, nil, tries{{State: result.TestFailed, Seconds: 1, Message: failure, Meanwhile: "node w-0 was cordoned at 12:00:05 UTC by kubectl-cordon"}})
+	run.Batches = []result.Batch{{ID: "01", Exit: "exit code 1", Reconciled: true}}
 	run.Suites = []result.Suite{{Batch: "02", Node: "BeforeSuite", Message: "[SynchronizedBeforeSuite] test/e2e/e2e.go:77\n[FAILED] no schedulable nodes"}}
 	return run
 }
@@ -170,7 +171,7 @@ func TestAReadyRunGivesNoReasons(t *testing.T) {
 	run.Suites = nil
 	for _, format := range []report.Format{report.FormatTable, report.FormatMarkdown} {
 		got := render(t, run, 0, format)
-		if !strings.Contains(got, "readiness of Core.Concurrent: READY (1 proven, 0 in part, of 1)") || strings.Contains(got, "Why it is not") || strings.Contains(got, "does not gate") {
+		if !strings.Contains(got, "readiness of Core.Concurrent of another standard (13 requirements, planned by op-readiness v0.1.0, without a digest of its cases): READY without netpol, as declared (1 proven, 0 in part, of 1)") || strings.Contains(got, "Why it is not") || strings.Contains(got, "does not gate") {
 			t.Errorf("%s:\n%s", format, got)
 		}
 	}
@@ -303,7 +304,7 @@ func TestJUnit(t *testing.T) {
 		"net-none":                  "skipped:not-implemented: A test that does it.",
 		"storage-policy":            "skipped:not-applicable: declared: the cluster is without netpol (--without netpol)",
 		row("extra-scheduling", 0):  "failed:[FAILED] expected <int>: 1",
-		row("worker-failed", 0):     "failed:[FAILED] expected <int>: 1",
+		row("worker-failed", 0):     "failed:Meanwhile node w-0 was cordoned at 12:00:05 UTC by kubectl-cordon.",
 		"batch 02 BeforeSuite":      "error:[FAILED] no schedulable nodes",
 		"cluster-linux-conformance": "skipped:not-tested: no JUnit of a Linux conformance run was given (--conformance-junit)",
 		"cluster-node-count":        "skipped:not-tested: simulated nodes do not count: 2 schedulable Windows nodes (1 simulated)",
@@ -598,7 +599,7 @@ func TestFoldersAreWrittenAnew(t *testing.T) {
 	}
 	for key, want := range map[string]string{
 		"kubernetes-version": "v1.36.4", "windows-version": "10.0.20348, 10.0.26100 (simulated)", "container-runtime": "containerd://2.1.0",
-		"verdict": "not-ready", "scope": "the cluster", "requirements": judgement.Counts.String(), "run-id": "20260801-120000-abcd", "op-readiness": "v0.1.0",
+		"verdict": "not-ready without netpol, as declared (another standard)", "scope": judgement.Scope.String(), "requirements": judgement.Counts.String(), "run-id": "20260801-120000-abcd", "op-readiness": "v0.1.0",
 	} {
 		if metadata[key] != want {
 			t.Errorf("metadata: %s is %q, want %q", key, metadata[key], want)
@@ -612,7 +613,7 @@ func TestFoldersAreWrittenAnew(t *testing.T) {
 	if err := json.Unmarshal(data, &m); err != nil {
 		t.Fatal(err)
 	}
-	if !m.Finished.Equal(end) || m.Verdict != "not-ready" || m.Scope != "the cluster" || m.ExitCode == nil || *m.ExitCode != verdict.ExitNotReady || m.Outcomes["failed"] != 3 {
+	if !m.Finished.Equal(end) || m.Verdict != "not-ready" || m.Scope != judgement.Scope.String() || m.ExitCode == nil || *m.ExitCode != verdict.ExitNotReady || m.Outcomes["failed"] != 3 {
 		t.Errorf("the manifest says %+v", m)
 	}
 	if run.Manifest.Verdict != "" {

@@ -9,11 +9,11 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode"
 
 	"github.com/jedib0t/go-pretty/v6/text"
 
 	"github.com/windows-op-readiness/windows-op-readiness/internal/result"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/shown"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/verdict"
 	"github.com/windows-op-readiness/windows-op-readiness/specs"
 )
@@ -110,9 +110,11 @@ func (r *Results) Write(w io.Writer, format Format) error {
 	}
 }
 
-// VerdictLine is a judgement in one line: the scope, the word, the counts.
+// VerdictLine is a judgement in one line: the scope, the word, what was declared
+// away, the counts.
 func VerdictLine(j *verdict.Judgement) string {
-	return fmt.Sprintf("Windows operational readiness of %s: %s (%s)", short(j.Scope.String(), maxText), strings.ToUpper(string(j.Verdict)), j.Counts)
+	return fmt.Sprintf("Windows operational readiness of %s: %s (%s)",
+		short(j.Scope.String(), maxText), shown.Line(strings.ToUpper(string(j.Verdict))+j.AsDeclared()), j.Counts)
 }
 
 // About says in one line what was tested.
@@ -182,7 +184,7 @@ func (r *Results) writeTable(w io.Writer) error {
 		fmt.Fprintf(&b, "\nOutside of any test, batch %s, %s:\n  %s\n", short(s.Batch, maxText), short(s.Node, maxText), short(gist(s.Message), maxText))
 	}
 	for _, note := range j.Beside {
-		fmt.Fprintf(&b, "\n%s\n", plain(note))
+		fmt.Fprintf(&b, "\n%s\n", shown.Line(note))
 	}
 	fmt.Fprintf(&b, "\n%s\n", VerdictLine(j))
 	_, err := w.Write(b.Bytes())
@@ -207,7 +209,7 @@ func (r *Results) writeMarkdown(w io.Writer) error {
 		fmt.Fprintf(&b, "- %s\n", markdown(reason))
 	}
 	for _, note := range j.Beside {
-		fmt.Fprintf(&b, "- %s\n", markdown(plain(note)))
+		fmt.Fprintf(&b, "- %s\n", markdown(shown.Line(note)))
 	}
 	if len(j.Reasons)+len(j.Beside) > 0 {
 		fmt.Fprintln(&b)
@@ -420,27 +422,8 @@ func seconds(s float64) string {
 	return time.Duration(s * float64(time.Second)).Round(100 * time.Millisecond).String()
 }
 
-// harmless takes out of a text what would do something to a terminal or to the
-// order in which it is read: control characters but newlines, directions of
-// writing, and bytes that are no text. What GitHub Actions would take for a
-// command in a log gets a space of no width.
-func harmless(s string) string {
-	s = strings.Map(func(r rune) rune {
-		if r != '\n' && (unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r)) {
-			return ' '
-		}
-		return r
-	}, strings.ToValidUTF8(s, "\uFFFD"))
-	return strings.ReplaceAll(workflowCommand.ReplaceAllString(s, "$1:\u200b:"), "##[", "#\u200b#[")
-}
-
-var workflowCommand = regexp.MustCompile(`(^|\s)::`)
-
-// plain makes one harmless line of a text.
-func plain(s string) string { return strings.Join(strings.Fields(harmless(s)), " ") }
-
-// short is plain, of at most about limit bytes.
-func short(s string, limit int) string { return plain(result.Cut(plain(s), limit)) }
+// short is one line, of at most about limit bytes.
+func short(s string, limit int) string { return shown.Line(result.Cut(shown.Line(s), limit)) }
 
 // nodeLine is how ginkgo says, ahead of a failure, in which of a test's nodes it
 // was.

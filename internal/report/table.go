@@ -8,6 +8,8 @@ import (
 
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/jedib0t/go-pretty/v6/text"
+
+	"github.com/windows-op-readiness/windows-op-readiness/internal/shown"
 )
 
 // Format is a way to write a list or a report.
@@ -84,7 +86,7 @@ func (t *Table) Write(w io.Writer, format Format) error {
 func toRow(cells []string, format Format) table.Row {
 	row := make(table.Row, len(cells))
 	for i, c := range cells {
-		if c = harmless(c); format == FormatMarkdown {
+		if c = shown.Lines(c); format == FormatMarkdown {
 			c = markdown(c)
 		}
 		row[i] = c

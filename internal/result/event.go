@@ -1,6 +1,7 @@
 package result
 
 import (
+	"strings"
 	"time"
 
 	"github.com/windows-op-readiness/windows-op-readiness/specs"
@@ -58,7 +59,13 @@ type Batch struct {
 	SuiteRunID string `json:"suiteRunID,omitempty"`
 	// Exit tells how the process ended: "exit code 0", "signal: killed".
 	Exit string `json:"exit,omitempty"`
-	Log  string `json:"log,omitempty"`
+	// Stopped says why op-readiness ended the process; "" where it came to its
+	// end by itself.
+	Stopped string `json:"stopped,omitempty"`
+	// Reconciled says that ginkgo's report was read, and tells the same as the
+	// output and the exit code. See [Run.Sound].
+	Reconciled bool   `json:"reconciled,omitempty"`
+	Log        string `json:"log,omitempty"`
 }
 
 // TestState is how one attempt of a test ended.
@@ -90,6 +97,29 @@ type TestRun struct {
 	// Unobserved says why the pods of the attempt may not all have been seen;
 	// "" where they were, or where nobody watched.
 	Unobserved string `json:"unobserved,omitempty"`
+	// Meanwhile is what happened to the cluster during an attempt that did not pass:
+	// outages of the API server, what became of nodes and of the test's namespaces.
+	// A pass has none.
+	Meanwhile string `json:"meanwhile,omitempty"`
+	// Pods is how many pods were observed: their events stand right before the
+	// one that ends the attempt.
+	Pods int `json:"pods,omitempty"`
+}
+
+// Why is the attempt's message, with what happened to the cluster meanwhile. So much
+// stands before the message that both are seen where only the beginning is shown;
+// the whole stands after it.
+func (t *TestRun) Why() string {
+	const before = 240
+	meanwhile := strings.TrimSuffix(t.Meanwhile, ".")
+	switch {
+	case meanwhile == "":
+		return t.Message
+	case len(meanwhile) <= before:
+		return strings.TrimSpace("Meanwhile " + meanwhile + ".\n" + t.Message)
+	}
+	first, _, _ := strings.Cut(Cut(meanwhile, before), "\n")
+	return "Meanwhile " + first + " …\n" + strings.TrimSpace(t.Message+"\nAll that happened meanwhile: "+meanwhile+".")
 }
 
 // Decision is a case that this run does not test, and why; it is taken before
@@ -107,6 +137,9 @@ type Suite struct {
 	Batch   string `json:"batch"`
 	Node    string `json:"node"`
 	Message string `json:"message"`
+	// Contradiction says that the output, ginkgo's report and the exit code tell
+	// different stories. No later batch makes up for that.
+	Contradiction bool `json:"contradiction,omitempty"`
 }
 
 // Pod is what was observed of one pod of one attempt of a test.
@@ -121,6 +154,8 @@ type Pod struct {
 	Simulated    bool     `json:"simulated,omitempty"`
 	RuntimeClass string   `json:"runtimeClass,omitempty"`
 	Images       []string `json:"images,omitempty"`
+	// Started says that a container of it, or an init container, has run.
+	Started bool `json:"started,omitempty"`
 	// Phases are those the pod was seen in, in that order.
 	Phases []string `json:"phases,omitempty"`
 	// SchedulingFailure is what the scheduler said last of why it could not

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"time"
 	"unicode/utf8"
 
 	"github.com/gofrs/flock"
@@ -23,6 +24,9 @@ const (
 	EventsFile   = "results.jsonl"
 	MetadataFile = "metadata.json"
 	LogsDir      = "logs"
+
+	// PreflightFile is what was found before the tests ran.
+	PreflightFile = "preflight.json"
 
 	lockFile = ".lock"
 )
@@ -48,13 +52,13 @@ type Folder struct {
 // CheckNew returns an error when dir already holds a run. A folder with other
 // files in it is fine.
 func CheckNew(dir string) error {
-	mend := "name another --report-dir"
+	fix := "name another --report-dir"
 	for _, name := range []string{ManifestFile, PlanFile, EventsFile} {
 		if _, err := os.Lstat(filepath.Join(dir, name)); err == nil {
 			if name == ManifestFile {
-				mend += ", or go on with that run: op-readiness run --resume " + dir
+				fix += ", or go on with that run: op-readiness run --resume " + dir
 			}
-			return fmt.Errorf("report folder %s already holds a run (%s exists): %s", dir, name, mend)
+			return fmt.Errorf("report folder %s already holds a run (%s exists): %s", dir, name, fix)
 		} else if !errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("report folder: %w", err)
 		}
@@ -95,15 +99,28 @@ func Reopen(dir string) (*Folder, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := dropCutLine(f.Path(EventsFile)); err != nil {
-		f.Close()
-		return nil, err
+	err = f.within(checkFiles)
+	if err == nil {
+		err = f.within(dropCutLine)
 	}
-	if err := f.dropTemporary(); err != nil {
+	if err == nil {
+		err = f.dropTemporary()
+	}
+	if err != nil {
 		f.Close()
 		return nil, err
 	}
 	return f, f.openEvents()
+}
+
+// within calls do with the folder as a root.
+func (f *Folder) within(do func(root *os.Root) error) error {
+	root, err := os.OpenRoot(f.dir)
+	if err != nil {
+		return fmt.Errorf("report folder: %w", err)
+	}
+	defer root.Close()
+	return do(root)
 }
 
 func open(dir string) (*Folder, error) {
@@ -185,18 +202,43 @@ func (f *Folder) dropTemporary() error {
 }
 
 func (f *Folder) openEvents() error {
-	file, err := os.OpenFile(f.Path(EventsFile), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+	err := f.within(func(root *os.Root) (err error) {
+		f.events, err = openRegular(root, EventsFile, os.O_APPEND|os.O_WRONLY)
+		if errors.Is(err, fs.ErrNotExist) {
+			f.events, err = root.OpenFile(EventsFile, os.O_CREATE|os.O_EXCL|os.O_APPEND|os.O_WRONLY, 0o644)
+		}
+		return err
+	})
 	if err != nil {
 		f.Close()
 		return fmt.Errorf("report folder: %w", err)
 	}
-	f.events = file
 	return nil
 }
 
-// dropCutLine truncates the file after its last newline.
-func dropCutLine(path string) error {
-	file, err := os.OpenFile(path, os.O_RDWR, 0)
+// CreateLog makes the log of that name, such as "logs/batch-01.log", in place of
+// one that a killed run left.
+func (f *Folder) CreateLog(name string) (file *os.File, err error) {
+	err = f.within(func(root *os.Root) error {
+		if err := onlyFolder(root, LogsDir); err != nil {
+			return err
+		}
+		if info, err := root.Lstat(name); err == nil && info.IsDir() {
+			return refused(root, name, info)
+		}
+		if err := root.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		file, err = root.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
+		return err
+	})
+	return file, err
+}
+
+// dropCutLine truncates the events after their last newline.
+func dropCutLine(root *os.Root) error {
+	path := root.Name() + "/" + EventsFile
+	file, err := openRegular(root, EventsFile, os.O_RDWR)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -266,30 +308,41 @@ func (f *Folder) Append(events ...Event) error {
 	return f.failed
 }
 
+// absence is for how long the events may be away: not every file system
+// replaces a file in one step.
+const absence = 5 * time.Second
+
 // follow opens the events anew where another file has taken the place of theirs:
 // Prow's sidecar takes secrets out of the artifacts when a job is aborted, by
-// writing each file again, while the job still writes.
+// writing each file again, while the job still writes. Events that were removed
+// are an error: whatever is written after them reaches nobody.
 func (f *Folder) follow() error {
 	mine, err := f.events.Stat()
 	if err != nil {
 		return err
 	}
 	there, err := os.Lstat(f.Path(EventsFile))
+	for waited := time.Duration(0); errors.Is(err, fs.ErrNotExist) && waited < absence; waited += absence / 50 {
+		time.Sleep(absence / 50)
+		there, err = os.Lstat(f.Path(EventsFile))
+	}
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil
+		return fmt.Errorf("%s was removed while the run wrote it: what it had recorded is lost: run again, with a --report-dir that nobody clears", f.Path(EventsFile))
 	case err != nil:
 		return err
 	case os.SameFile(mine, there), !there.Mode().IsRegular():
 		return nil // what is no file is not written to
 	}
-	file, err := os.OpenFile(f.Path(EventsFile), os.O_APPEND|os.O_WRONLY, 0o644)
-	if err != nil {
-		return err
-	}
-	f.events.Close()
-	f.events = file
-	return nil
+	return f.within(func(root *os.Root) error {
+		file, err := openRegular(root, EventsFile, os.O_APPEND|os.O_WRONLY)
+		if err != nil {
+			return err
+		}
+		f.events.Close()
+		f.events = file
+		return nil
+	})
 }
 
 // shortened returns the event with its messages cut to [MaxMessage].
@@ -297,6 +350,7 @@ func shortened(e Event) Event {
 	if e.Test != nil {
 		test := *e.Test
 		test.Message, test.Unobserved = Cut(test.Message, MaxMessage), Cut(test.Unobserved, MaxMessage)
+		test.Meanwhile = Cut(test.Meanwhile, MaxMessage/8)
 		e.Test = &test
 	}
 	if e.Suite != nil {

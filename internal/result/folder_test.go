@@ -16,12 +16,14 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/windows-op-readiness/windows-op-readiness/internal/golden"
 
 	"github.com/windows-op-readiness/windows-op-readiness/internal/result"
 	"github.com/windows-op-readiness/windows-op-readiness/specs"
+	"github.com/windows-op-readiness/windows-op-readiness/test/fulldisk"
 )
 
 var at = time.Date(2026, 8, 1, 12, 0, 0, 123456789, time.UTC)
@@ -77,11 +79,19 @@ func appendTo(t testing.TB, f *result.Folder, events ...result.Event) {
 
 func read(t testing.TB, dir string) *result.Run {
 	t.Helper()
-	run, err := result.Read(dir)
+	run, err := result.Load(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return run
+}
+
+// begun is how the events of a run begin that has one batch.
+func begun() []result.Event {
+	return []result.Event{
+		{Time: at, Type: result.RunStarted},
+		{Time: at, Type: result.BatchStarted, Batch: &result.Batch{ID: "01", Phase: specs.Parallel, Conditions: someConditions, Tests: 3}},
+	}
 }
 
 func started(id string) result.Event {
@@ -89,15 +99,20 @@ func started(id string) result.Event {
 }
 
 func ended(id string, attempt int, state result.TestState) result.Event {
-	return result.Event{Time: at, Type: result.TestFinished, Test: &result.TestRun{ID: id, Name: "test " + id, Attempt: attempt, Batch: "01", State: state, Seconds: 1.5, Message: "ümläut\n\"quoted\""}}
+	test := result.TestRun{ID: id, Name: "test " + id, Attempt: attempt, Batch: "01", State: state, Seconds: 1.5}
+	if state != result.TestPassed {
+		test.Message = "ümläut\n\"quoted\""
+	}
+	return result.Event{Time: at, Type: result.TestFinished, Test: &test}
 }
 
 // everyEvent has an event of each type, with every field set.
 func everyEvent() []result.Event {
-	batch := result.Batch{ID: "01", Phase: specs.Serial, Conditions: someConditions, Tests: 3, PID: 7, PIDStart: 1722513600000, SuiteRunID: "u", Log: "logs/batch-01.log"}
-	done := result.Batch{ID: "01", Exit: "exit code 1"}
+	batch := result.Batch{ID: "01", Phase: specs.Parallel, Conditions: someConditions, Tests: 3, PID: 7, PIDStart: 1722513600000, SuiteRunID: "u", Log: "logs/batch-01.log"}
+	done := batch
+	done.Exit, done.Stopped, done.Reconciled = "exit code 1", "as asked", true
 	seen := ended("a", 1, result.TestFailed)
-	seen.Test.Unobserved = "the watch broke"
+	seen.Test.Unobserved, seen.Test.Meanwhile, seen.Test.Pods = "the watch broke", "the API server was away", 1
 	return []result.Event{
 		{Time: at, Type: result.RunStarted},
 		{Time: at, Type: result.CaseDecided, Case: &result.Decision{ID: "case-c", Outcome: "not-tested", Reason: "no <node> & no kubectl"}},
@@ -106,12 +121,13 @@ func everyEvent() []result.Event {
 		started("a"),
 		{Time: at, Type: result.PodObserved, Pod: &result.Pod{
 			Test: "a", Attempt: 1, Namespace: "n", Name: "p", Node: "w", OS: specs.Windows, WindowsBuild: "10.0.20348", Simulated: true,
-			RuntimeClass: "y", Images: []string{"i"}, Phases: []string{"Pending", "Running"}, SchedulingFailure: "none fits", Observed: at,
+			RuntimeClass: "y", Images: []string{"i"}, Started: true, Phases: []string{"Pending", "Running"}, SchedulingFailure: "none fits", Observed: at,
 		}},
 		seen,
-		ended("a", 2, result.TestPassed),
+		started("c"),
+		ended("c", 1, result.TestPassed),
 		started("b"),
-		{Time: at, Type: result.SuiteFailed, Suite: &result.Suite{Batch: "01", Node: "AfterSuite", Message: "left"}},
+		{Time: at, Type: result.SuiteFailed, Suite: &result.Suite{Batch: "01", Node: "AfterSuite", Message: "left", Contradiction: true}},
 		{Time: at, Type: result.BatchFinished, Batch: &done},
 		{Time: at, Type: result.RunFinished, Interrupted: true},
 	}
@@ -129,15 +145,13 @@ func TestWhatIsWrittenIsRead(t *testing.T) {
 		t.Errorf("problems: %q", run.Problems)
 	}
 	events := everyEvent()
-	batch := *events[2].Batch
-	batch.Exit = "exit code 1"
 	for what, pair := range map[string][2]any{
-		"attempts":   {run.Attempts, map[string][]result.TestRun{"a": {*events[6].Test, *events[7].Test}}},
-		"unfinished": {run.Unfinished, map[string]result.TestRun{"b": *events[8].Test}},
+		"attempts":   {run.Attempts, map[string][]result.TestRun{"a": {*events[6].Test}, "c": {*events[8].Test}}},
+		"unfinished": {run.Unfinished, map[string]result.TestRun{"b": *events[9].Test}},
 		"decisions":  {run.Decisions, map[string]result.Decision{"case-c": *events[1].Case}},
-		"batches":    {run.Batches, []result.Batch{batch}},
+		"batches":    {run.Batches, []result.Batch{*events[11].Batch}},
 		"pods":       {run.Pods, []result.Pod{*events[5].Pod}},
-		"suites":     {run.Suites, []result.Suite{*events[9].Suite}},
+		"suites":     {run.Suites, []result.Suite{*events[10].Suite}},
 		"end":        {[]any{run.Finished, run.Interrupted, run.Executions}, []any{true, true, 1}},
 		"manifest":   {run.Manifest, smallManifest(run.Plan)},
 	} {
@@ -145,7 +159,7 @@ func TestWhatIsWrittenIsRead(t *testing.T) {
 			t.Errorf("%s: read %+v, wrote %+v", what, pair[0], pair[1])
 		}
 	}
-	if got, want := run.Durations(), map[string]time.Duration{"a": 1500 * time.Millisecond}; !reflect.DeepEqual(got, want) {
+	if got, want := run.Durations(), map[string]time.Duration{"c": 1500 * time.Millisecond}; !reflect.DeepEqual(got, want) {
 		t.Errorf("durations %v, want %v", got, want)
 	}
 	for _, name := range []string{result.PlanFile, result.ManifestFile, result.EventsFile} {
@@ -174,9 +188,11 @@ func TestEventsKeepTheirForm(t *testing.T) {
 func TestAKillAtAnyMomentLosesNothingFinished(t *testing.T) {
 	dir := t.TempDir()
 	f := create(t, dir)
-	events := []result.Event{
-		{Time: at, Type: result.RunStarted}, started("a"), ended("a", 1, result.TestFailed), ended("a", 2, result.TestPassed), {Time: at, Type: result.RunFinished},
-	}
+	done := result.Batch{ID: "01", Phase: specs.Parallel, Conditions: someConditions, Tests: 3, Exit: "exit code 1"}
+	events := slices.Concat(begun(), []result.Event{
+		started("a"), ended("a", 1, result.TestFailed), ended("a", 2, result.TestError),
+		{Time: at, Type: result.BatchFinished, Batch: &done}, {Time: at, Type: result.RunFinished},
+	})
 	appendTo(t, f, events...)
 	path := f.Path(result.EventsFile)
 	if err := f.Close(); err != nil {
@@ -207,7 +223,11 @@ func TestAKillAtAnyMomentLosesNothingFinished(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		appendTo(t, again, ended("c", 1, result.TestPassed))
+		next := begun()
+		next[1].Batch.ID = "02"
+		c := []result.Event{started("c"), ended("c", 1, result.TestPassed)}
+		c[0].Test.Batch, c[1].Test.Batch = "02", "02"
+		appendTo(t, again, append(next, c...)...)
 		if err := again.Close(); err != nil {
 			t.Fatal(err)
 		}
@@ -340,17 +360,26 @@ func TestOnlyOneOfManyGetsTheFolder(t *testing.T) {
 func TestConcurrentAppends(t *testing.T) {
 	dir := t.TempDir()
 	f := create(t, dir)
+	appendTo(t, f, begun()...)
 	var wait sync.WaitGroup
 	for i := range 50 {
 		wait.Go(func() {
-			if err := f.Append(started("a"), ended("a", i+1, result.TestFailed)); err != nil {
+			failed := result.Event{Time: at, Type: result.SuiteFailed, Suite: &result.Suite{Batch: "01", Node: fmt.Sprint(i)}}
+			if err := f.Append(failed, failed); err != nil {
 				t.Error(err)
 			}
 		})
 	}
 	wait.Wait()
-	if run := read(t, dir); len(run.Attempts["a"]) != 50 || len(run.Problems) > 0 {
-		t.Errorf("%d attempts, problems %q", len(run.Attempts["a"]), run.Problems)
+	run := read(t, dir)
+	if len(run.Suites) != 100 || len(run.Problems) > 0 {
+		t.Errorf("%d failures, problems %q", len(run.Suites), run.Problems)
+	}
+	// What was appended together stays together.
+	for i := 0; i < len(run.Suites); i += 2 {
+		if run.Suites[i] != run.Suites[i+1] {
+			t.Errorf("%s is torn from %s", run.Suites[i].Node, run.Suites[i+1].Node)
+		}
 	}
 }
 
@@ -360,7 +389,9 @@ func TestLongMessagesAreCut(t *testing.T) {
 	long := ended("a", 1, result.TestFailed)
 	long.Test.Message = strings.Repeat("\x01", 10<<20)
 	long.Test.Unobserved = strings.Repeat("ü", 1<<20)
-	appendTo(t, f, long, result.Event{Type: result.SuiteFailed, Suite: &result.Suite{Message: strings.Repeat("\xff", 10<<20)}})
+	long.Test.Meanwhile = strings.Repeat("\x02", 1<<20)
+	appendTo(t, f, begun()...)
+	appendTo(t, f, long, result.Event{Type: result.SuiteFailed, Suite: &result.Suite{Batch: "01", Message: strings.Repeat("\xff", 10<<20)}})
 	if len(long.Test.Message) != 10<<20 {
 		t.Error("the caller's event was changed")
 	}
@@ -368,7 +399,7 @@ func TestLongMessagesAreCut(t *testing.T) {
 	if len(run.Problems) > 0 {
 		t.Fatalf("problems %q", run.Problems)
 	}
-	for what, text := range map[string]string{"message": run.Attempts["a"][0].Message, "unobserved": run.Attempts["a"][0].Unobserved, "suite": run.Suites[0].Message} {
+	for what, text := range map[string]string{"message": run.Attempts["a"][0].Message, "unobserved": run.Attempts["a"][0].Unobserved, "meanwhile": run.Attempts["a"][0].Meanwhile, "suite": run.Suites[0].Message} {
 		if !strings.Contains(text, "bytes cut)") || len(text) > 4*result.MaxMessage {
 			t.Errorf("%s: %d bytes, ending in %q", what, len(text), text[len(text)-40:])
 		}
@@ -467,26 +498,17 @@ func TestAReadOnlyFolder(t *testing.T) {
 }
 
 func TestAFullDisk(t *testing.T) {
-	if info, err := os.Stat("/dev/full"); err != nil || info.Mode()&fs.ModeCharDevice == 0 {
-		t.Skip("there is no /dev/full here")
-	}
 	dir := t.TempDir()
+	fulldisk.Mount(t, dir, 64)
 	f := create(t, dir)
-	f.Close()
-	path := filepath.Join(dir, result.EventsFile)
-	if err := errors.Join(os.Remove(path), os.Symlink("/dev/full", path)); err != nil {
-		t.Fatal(err)
-	}
-	f, err := result.Reopen(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	if err := f.Append(ended("a", 1, result.TestPassed)); !errors.Is(err, syscall.ENOSPC) {
+	fulldisk.Fill(t, dir)
+	long := ended("a", 1, result.TestFailed)
+	long.Test.Message = strings.Repeat("x", 16<<10)
+	if err := f.Append(long); !errors.Is(err, syscall.ENOSPC) {
 		t.Errorf("a full disk: %v", err)
 	}
 	// From then on nothing is recorded: a gap in the middle would go unseen.
-	if err := errors.Join(os.Remove(path), os.WriteFile(path, nil, 0o644)); err != nil {
+	if err := os.Remove(filepath.Join(dir, "filler")); err != nil {
 		t.Fatal(err)
 	}
 	if err := f.Append(ended("b", 1, result.TestPassed)); !errors.Is(err, syscall.ENOSPC) {
@@ -520,7 +542,9 @@ func TestALockOfADeadProcess(t *testing.T) {
 	if dir := os.Getenv("RESULT_TEST_HOLD"); dir != "" {
 		f, err := result.Reopen(dir)
 		fmt.Println("held", err)
-		_ = f
+		if err == nil {
+			defer f.Close() // never: but the collector of garbage must not do it either
+		}
 		select {}
 	}
 	dir := t.TempDir()
@@ -566,42 +590,85 @@ func TestWriteJSONReportsWhatCannotBeEncoded(t *testing.T) {
 	appendTo(t, f, ended("a", 1, result.TestPassed))
 }
 
-// Prow's sidecar replaces the files of a job that still writes them.
-func TestEventsGoOnInAFileThatWasReplaced(t *testing.T) {
-	if runtime.GOOS == "windows" {
-		t.Skip("there an open file is not replaced")
-	}
-	dir := filepath.Join(t.TempDir(), "results")
+// newFolder is a results folder with its first event.
+func newFolder(t *testing.T) *result.Folder {
+	t.Helper()
 	p := &result.Plan{Schema: result.PlanSchema, Shards: 1}
 	var err error
 	if p.Digest, err = p.ComputeDigest(); err != nil {
 		t.Fatal(err)
 	}
-	folder, err := result.Create(dir, p, &result.Manifest{Schema: result.ManifestSchema, PlanDigest: p.Digest, Shard: 1})
+	folder, err := result.Create(filepath.Join(t.TempDir(), "results"), p, &result.Manifest{Schema: result.ManifestSchema, PlanDigest: p.Digest, Shard: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer folder.Close()
-	add := func(e result.Event) {
-		if err := folder.Append(e); err != nil {
-			t.Fatal(err)
-		}
-	}
-	add(result.Event{Type: result.RunStarted})
-	events := filepath.Join(dir, result.EventsFile)
-	data, err := os.ReadFile(events)
-	if err == nil {
-		err = os.WriteFile(events+".new", data, 0o600)
-	}
-	if err == nil {
-		err = os.Rename(events+".new", events)
-	}
-	if err != nil {
+	t.Cleanup(func() { folder.Close() })
+	if err := folder.Append(result.Event{Type: result.RunStarted}); err != nil {
 		t.Fatal(err)
 	}
-	add(result.Event{Type: result.RunFinished, Interrupted: true})
-	run, err := result.Read(dir)
-	if err != nil || !run.Finished || !run.Interrupted || run.Executions != 1 {
-		t.Errorf("read %+v: %v", run, err)
+	return folder
+}
+
+// Prow's sidecar replaces the files of a job that still writes them.
+func TestEventsGoOnInAFileThatWasReplaced(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("there an open file is not replaced")
+	}
+	for what, replace := range map[string]func(events, with string) error{
+		"in one step": func(events, with string) error { return os.Rename(with, events) },
+		"and away for a moment": func(events, with string) error {
+			if err := os.Remove(events); err != nil {
+				return err
+			}
+			go func() {
+				time.Sleep(time.Second)
+				_ = os.Rename(with, events) // the events tell
+			}()
+			return nil
+		},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			folder := newFolder(t)
+			events := folder.Path(result.EventsFile)
+			data, err := os.ReadFile(events)
+			if err == nil {
+				err = os.WriteFile(events+".new", data, 0o600)
+			}
+			if err == nil {
+				err = replace(events, events+".new")
+			}
+			if err == nil {
+				err = folder.Append(result.Event{Type: result.RunFinished, Interrupted: true})
+			}
+			if err != nil {
+				t.Fatalf("%s: %v", what, err)
+			}
+			run, err := result.Load(folder.Dir())
+			if err != nil || !run.Finished || !run.Interrupted || run.Executions != 1 {
+				t.Errorf("%s: read %+v: %v", what, run, err)
+			}
+		})
+	}
+}
+
+func TestEventsThatWereRemovedAreAnError(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("there an open file is not removed")
+	}
+	for what, remove := range map[string]func(*result.Folder) error{
+		"the file":   func(f *result.Folder) error { return os.Remove(f.Path(result.EventsFile)) },
+		"the folder": func(f *result.Folder) error { return os.RemoveAll(f.Dir()) },
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			folder := newFolder(t)
+			if err := remove(folder); err != nil {
+				t.Fatal(err)
+			}
+			for range 2 { // and it stays one
+				if err := folder.Append(result.Event{Type: result.RunFinished}); err == nil || !strings.Contains(err.Error(), result.EventsFile+" was removed while the run wrote it") {
+					t.Errorf("%s: %v", what, err)
+				}
+			}
+		})
 	}
 }

@@ -20,11 +20,14 @@ type Manifest struct {
 	// the folder was merged from those of Shards.
 	Shard int `json:"shard"`
 	// Attempt counts executions of this shard of this run, from 1.
-	Attempt     int          `json:"attempt"`
-	ToolVersion string       `json:"toolVersion"`
-	E2EVersion  string       `json:"e2eVersion"`
-	Cluster     Facts        `json:"cluster"`
-	Declared    Declarations `json:"declared,omitzero"`
+	Attempt     int    `json:"attempt"`
+	ToolVersion string `json:"toolVersion"`
+	// SpecDir is the folder of spec files that was planned with; "" where it was
+	// the standard that comes with op-readiness.
+	SpecDir    string       `json:"specDir,omitempty"`
+	E2EVersion string       `json:"e2eVersion"`
+	Cluster    Facts        `json:"cluster"`
+	Declared   Declarations `json:"declared,omitzero"`
 	// Settings are how the tests were run; a run that is resumed takes them over.
 	Settings Settings `json:"settings,omitzero"`
 	// Source says what was tested, and by which job.
@@ -47,7 +50,8 @@ type Manifest struct {
 	// result.
 	OutOfTime bool `json:"outOfTime,omitempty"`
 	// Scope, Verdict, Outcomes and ExitCode are what package verdict said at
-	// the end; they are for the eye, and always computed anew.
+	// the end. They are always computed anew; results that have become ready
+	// since were changed.
 	Scope    string         `json:"scope,omitempty"`
 	Verdict  string         `json:"verdict,omitempty"`
 	Outcomes map[string]int `json:"outcomes,omitempty"`
@@ -57,11 +61,17 @@ type Manifest struct {
 	Shards []Manifest `json:"shards,omitempty"`
 	// Problems are what [Merge] found wrong with the folders it was given.
 	Problems []string `json:"problems,omitempty"`
-	// Runs are the runs that [MergeRuns] combined, oldest first; none where the
+	// Runs are the runs that [Merge] combined, oldest first; none where the
 	// folder is of one run.
 	Runs []MergedRun `json:"runs,omitempty"`
 	// Notes are what is to be known of the merge without changing the verdict.
 	Notes []string `json:"notes,omitempty"`
+}
+
+// Reopen takes back what the manifest says of the end of a run, which is to go on.
+func (m *Manifest) Reopen() {
+	m.Finished, m.Interrupted, m.OutOfTime = time.Time{}, false, false
+	m.Scope, m.Verdict, m.Outcomes, m.ExitCode = "", "", nil, nil
 }
 
 // MergedRun is one of several runs that were combined.

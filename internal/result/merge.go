@@ -4,386 +4,264 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"io"
-	"io/fs"
-	"maps"
-	"os"
-	"path"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/windows-op-readiness/windows-op-readiness/internal/shown"
 )
 
-// ErrOtherRun says that folders do not belong together.
-var ErrOtherRun = errors.New("not of one run")
+// The errors of [Merge] that say that folders do not belong together.
+var (
+	// ErrOtherRun says that they are not of one run.
+	ErrOtherRun = errors.New("not of one run")
+	// ErrApart says that they are of different things, so that no verdict can be
+	// over them together.
+	ErrApart = errors.New("they cannot have one verdict")
+	// ErrTwice says that two hold the same attempt of the same shard.
+	ErrTwice = errors.New("the same attempt of the same shard")
+)
 
-// ErrTwice says that two folders hold the same attempt of the same shard.
-var ErrTwice = errors.New("the same attempt of the same shard")
+// maxRuns is how many runs are merged at most.
+const maxRuns = 200
 
-// maxLogs is how many files of one folder's logs are copied.
-const maxLogs = 10_000
-
-// Find returns the results folders among dirs and directly or two levels
-// below them, sorted; artifacts that were downloaded together lie like that. A
-// folder of dirs that holds none is an error.
-func Find(dirs []string) ([]string, error) {
-	var found []string
-	for _, dir := range dirs {
-		before := len(found)
-		for _, pattern := range []string{"", "*", filepath.Join("*", "*")} {
-			matches, err := globIn(dir, filepath.Join(pattern, ManifestFile))
-			if err != nil {
-				return nil, err
-			}
-			for _, m := range matches {
-				found = append(found, filepath.Dir(m))
-			}
-			if pattern == "" && len(matches) > 0 {
-				break
-			}
-		}
-		if len(found) == before {
-			return nil, fmt.Errorf("%s holds no results folder: none of it, and of what lies up to two levels below, has a %s", dir, ManifestFile)
-		}
-	}
-	slices.Sort(found)
-	return slices.Compact(found), nil
-}
-
-// globIn matches a pattern below dir, whose own name is no pattern.
-func globIn(dir, pattern string) ([]string, error) {
-	matches, err := fs.Glob(os.DirFS(dir), filepath.ToSlash(pattern))
-	if err != nil {
-		return nil, fmt.Errorf("looking for results folders in %s: %w", dir, err)
-	}
-	for i, m := range matches {
-		matches[i] = filepath.Join(dir, filepath.FromSlash(m))
-	}
-	return matches, nil
-}
-
-// Merge makes dir the results folder of a whole run from the folders of its
-// shards, each with one or more attempts. Every finished attempt of a test is
-// kept, in the order of the shard's attempts, so the newest one counts and what
-// it healed stays visible; decisions, and failures outside of tests, are those
-// of the shard's newest attempt. Logs are copied.
+// Merge makes one run of the folders of a run's shards, each with one or more
+// attempts. Every finished attempt of a test is kept, in the order of the shard's
+// attempts, so the newest one counts and what it healed stays visible; decisions
+// are those of the shard's newest attempt. A test that an older attempt of its
+// shard had run, and of which the newest has no result though it came to its end,
+// is in error. A shard without a folder is not an error here: the result names
+// what nothing accounts for.
 //
-// Folders of another run or plan are refused ([ErrOtherRun]), and so is the
-// same attempt of a shard twice ([ErrTwice]). A shard without a folder is not an
-// error here: the result says what nothing accounts for.
+// Folders of another run are refused ([ErrOtherRun]) unless acrossRuns says that
+// they are meant: those of jobs that test a part of the standard each. For a case
+// that several runs planned, the newest one counts then, by when it started. A
+// test that failed in an older one keeps that failure as an earlier attempt, so
+// that it is flaky where it passes in the newest, and has failed where that one
+// has no answer. What passed in an older one counts for nothing. Runs of different
+// commits, pull requests, repositories or standards are refused ([ErrApart]).
 //
-// The caller closes the folder. Nothing is written when the error is one of
-// the input.
-func Merge(dir string, runs []*Run) (*Folder, error) { return mergeInto(dir, runs, true) }
-
-// MergeEvents is [Merge] without the logs, for who only wants to know what the
-// run came to.
-func MergeEvents(dir string, runs []*Run) (*Folder, error) { return mergeInto(dir, runs, false) }
-
-func mergeInto(dir string, runs []*Run, logs bool) (*Folder, error) {
-	m, err := newMerge(runs)
-	if err != nil {
-		return nil, err
-	}
-	m.logs = logs
-	folder, err := Create(dir, m.plan, m.manifest)
-	if err != nil {
-		return nil, err
-	}
-	if err := m.write(folder); err != nil {
-		folder.Close()
-		return nil, err
-	}
-	return folder, nil
-}
-
-// merge is what goes into a merged folder.
-type merge struct {
-	plan     *Plan
-	manifest *Manifest
-	logs     bool // are copied
-	// sources are the folders in the order of shards and attempts.
-	sources []source
-}
-
-type source struct {
-	run *Run
-	// newest says that no later attempt of the shard is there.
-	newest bool
-}
-
-// name identifies the execution in ids of batches and paths of logs.
-func (s *source) name() string {
-	return fmt.Sprintf("shard-%d-attempt-%d", s.run.Manifest.Shard, s.run.Manifest.Attempt)
-}
-
-func newMerge(runs []*Run) (*merge, error) {
+// Folders of another plan, and the same attempt of a shard twice ([ErrTwice]), are
+// refused in any case. What sets executions apart that should be alike, such as
+// their versions and the kind of their clusters, is a problem of the result.
+//
+// Nothing is written: see [Run.Save]. Until then the folders must stay.
+func Merge(runs []*Run, acrossRuns bool) (*Run, error) {
 	if len(runs) == 0 {
 		return nil, errors.New("there is nothing to merge")
 	}
-	first := runs[0]
+	m := &merge{}
 	for _, r := range runs {
-		a, b := r.Manifest, first.Manifest
-		digest, err := r.Plan.ComputeDigest()
-		switch {
-		case err != nil:
+		if err := m.add(r, acrossRuns); err != nil {
 			return nil, err
-		case r.Merged():
-			return nil, fmt.Errorf("%s was merged already: name the folders that it was made from", r.name())
-		case a.RunID != b.RunID:
-			return nil, fmt.Errorf("%w: %s is of run %q, and %s of run %q: name the folders of one run", ErrOtherRun, r.name(), Cut(a.RunID, 100), first.name(), Cut(b.RunID, 100))
-		case digest != r.Plan.Digest || a.PlanDigest != digest:
-			return nil, fmt.Errorf("%w: %s: its %s was changed, or is not the one that was run (%s, run %s)", ErrOtherRun, r.name(), PlanFile, digest, Cut(a.PlanDigest, 100))
-		case digest != first.Plan.Digest:
-			return nil, fmt.Errorf("%w: %s has another plan than %s (%s, %s): shards must be run with the same selection, spec files and version", ErrOtherRun, r.name(), first.name(), digest, first.Plan.Digest)
-		case a.Shard < 1 || a.Shard > r.Plan.Shards:
-			return nil, fmt.Errorf("%s says that it is shard %d of a plan of %d", r.name(), a.Shard, r.Plan.Shards)
-		case a.Attempt < 1:
-			return nil, fmt.Errorf("%s says that it is attempt %d: attempts count from 1", r.name(), a.Attempt)
 		}
 	}
-	m := &merge{plan: first.Plan}
-	for _, r := range runs {
-		m.sources = append(m.sources, source{run: r})
+	if err := m.check(acrossRuns); err != nil {
+		return nil, err
 	}
-	slices.SortStableFunc(m.sources, func(a, b source) int {
-		return cmp.Or(cmp.Compare(a.run.Manifest.Shard, b.run.Manifest.Shard), cmp.Compare(a.run.Manifest.Attempt, b.run.Manifest.Attempt))
+	slices.SortStableFunc(m.groups, func(a, b *group) int {
+		return cmp.Or(a.started().Compare(b.started()), cmp.Compare(a.id, b.id))
 	})
-	for i := range m.sources {
-		s := &m.sources[i]
-		s.newest = i+1 == len(m.sources) || m.sources[i+1].run.Manifest.Shard != s.run.Manifest.Shard
-		if i > 0 && m.sources[i-1].name() == s.name() {
-			return nil, fmt.Errorf("%w: %s and %s are both attempt %d of shard %d", ErrTwice, m.sources[i-1].run.name(), s.run.name(), s.run.Manifest.Attempt, s.run.Manifest.Shard)
+	for i, g := range m.groups {
+		g.number = i + 1
+		if err := g.sort(); err != nil {
+			return nil, err
 		}
+	}
+	if err := m.makePlan(); err != nil {
+		return nil, err
 	}
 	m.describe()
-	return m, nil
+	return m.replay()
 }
 
-// describe makes the manifest of the whole.
-func (m *merge) describe() {
-	whole := *m.sources[0].run.Manifest
-	whole.Shard, whole.Locks = 0, nil
-	whole.Scope, whole.Verdict, whole.Outcomes, whole.ExitCode = "", "", nil, nil
-	whole.Finished, whole.Interrupted, whole.OutOfTime = time.Time{}, false, false
-	for i := range m.sources {
-		s := &m.sources[i]
-		one := *s.run.Manifest
-		whole.Attempt = max(whole.Attempt, one.Attempt)
-		if one.Started.Before(whole.Started) {
-			whole.Started = one.Started
-		}
-		if one.Finished.After(whole.Finished) {
-			whole.Finished = one.Finished
-		}
-		whole.Problems = append(whole.Problems, m.problems(s)...)
-		if !s.newest {
-			continue
-		}
-		// The events know better than the manifest, which is written after them.
-		switch {
-		case !s.run.Finished:
-			one.Finished = time.Time{}
-		case one.Finished.IsZero():
-			one.Finished = one.Started
-		}
-		one.Interrupted, one.OutOfTime = s.run.Interrupted, s.run.OutOfTime
-		whole.Shards = append(whole.Shards, one)
-	}
-	m.manifest = &whole
+// merge is a run in the making, of executions that are grouped by their run.
+type merge struct {
+	groups   []*group // oldest first
+	plan     *Plan
+	manifest *Manifest
 }
 
-// problems are those of a folder, and what sets its execution apart from the
-// first one.
-func (m *merge) problems(s *source) []string {
-	first, one := m.sources[0].run.Manifest, s.run.Manifest
-	found := slices.Clone(s.run.Problems)
-	if !s.newest && s.run.cutOff > 0 {
-		// It was killed, and run again.
-		found = slices.Delete(found, s.run.cutOff-1, s.run.cutOff)
-	}
-	differ := func(what, a, b string) {
-		if a != b {
-			found = append(found, fmt.Sprintf("%s %s, and the first shard has %s", what, Cut(a, 100), Cut(b, 100)))
-		}
-	}
-	differ("the API server is", one.Cluster.ServerVersion, first.Cluster.ServerVersion)
-	differ("e2e.test is", one.E2EVersion, first.E2EVersion)
-	differ("the commit is", one.Source.Commit, first.Source.Commit)
-	differ("what was declared is", fmt.Sprintf("%+v", one.Declared), fmt.Sprintf("%+v", first.Declared))
-	for i, p := range found {
-		found[i] = fmt.Sprintf("shard %d (attempt %d): %s", one.Shard, one.Attempt, p)
-	}
-	return found
+// alone reports whether all is of one run, whose plan is the plan then.
+func (m *merge) alone() bool { return len(m.groups) == 1 }
+
+func (m *merge) newest() *group { return m.groups[len(m.groups)-1] }
+
+// group is one run.
+type group struct {
+	id      string
+	number  int // from 1, oldest first
+	sources []*source
+	// Where there are several groups: the cases that the run accounts for, which
+	// shard of the plan each of its own became, the ids in the plan of its tests
+	// that count, and those for which a test of a replaced case is an earlier
+	// attempt.
+	cases  map[string]bool
+	shards map[int]int
+	tests  map[string]string
+	before map[string][]string
 }
 
-func (m *merge) write(folder *Folder) error {
-	if err := folder.Append(Event{Time: m.manifest.Started, Type: RunStarted}); err != nil {
+// source is a results folder: of one execution, or merged before.
+type source struct {
+	run *Run
+	// newest says that no later attempt of its shard is there.
+	newest bool
+}
+
+func (g *group) first() *Run { return g.sources[0].run }
+
+func (g *group) plan() *Plan { return g.first().Plan }
+
+// started is when the first of its executions started.
+func (g *group) started() (at time.Time) {
+	for i, s := range g.sources {
+		if t := s.run.Manifest.Started; i == 0 || t.Before(at) {
+			at = t
+		}
+	}
+	return at
+}
+
+// String names the run for people: by its build, where that is known.
+func (g *group) String() string {
+	source := g.first().Manifest.Source
+	if source.Job != "" && source.Build != "" {
+		return fmt.Sprintf("build %s of %s", Cut(shown.Line(source.Build), 100), Cut(shown.Line(source.Job), 100))
+	}
+	return "run " + Cut(shown.Line(g.id), 100)
+}
+
+// name identifies a source in ids of batches and paths of logs.
+func (m *merge) name(g *group, s *source) string {
+	var parts []string
+	if !m.alone() {
+		parts = append(parts, fmt.Sprintf("run-%d", g.number))
+	}
+	if !s.run.Merged() {
+		parts = append(parts, fmt.Sprintf("shard-%d-attempt-%d", s.run.Manifest.Shard, s.run.Manifest.Attempt))
+	}
+	return strings.Join(parts, "/")
+}
+
+// add sorts a folder to its run.
+func (m *merge) add(r *Run, acrossRuns bool) error {
+	apart := ErrOtherRun
+	if acrossRuns {
+		apart = ErrApart
+	}
+	digest, err := r.Plan.ComputeDigest()
+	if err != nil {
 		return err
 	}
-	offsets := map[string]int{} // attempts of a test in the folders before
-	var decided []decision
-	for i := range m.sources {
-		s := &m.sources[i]
-		if err := s.writeEvents(folder, offsets); err != nil {
-			return err
-		}
-		if m.logs {
-			if err := copyLogs(s.run, s.name(), folder); err != nil {
+	if digest != r.Plan.Digest || r.Manifest.PlanDigest != digest {
+		return fmt.Errorf("%w: %s: its %s was changed, or is not the one that was run (%s, run %s)", apart, r.name(), PlanFile, digest, Cut(shown.Line(r.Manifest.PlanDigest), 100))
+	}
+	i := slices.IndexFunc(m.groups, func(g *group) bool { return g.id == r.Manifest.RunID })
+	if i < 0 {
+		i = len(m.groups)
+		m.groups = append(m.groups, &group{id: r.Manifest.RunID})
+	}
+	m.groups[i].sources = append(m.groups[i].sources, &source{run: r})
+	return nil
+}
+
+// list names the runs, each with one of its folders.
+func (m *merge) list() string {
+	const most = 10
+	var names []string
+	for _, g := range m.groups[:min(most, len(m.groups))] {
+		names = append(names, fmt.Sprintf("%s is of run %q", g.first().name(), Cut(shown.Line(g.id), 100)))
+	}
+	if more := len(m.groups) - most; more > 0 {
+		names = append(names, fmt.Sprintf("and so on, %d more runs", more))
+	}
+	return strings.Join(names, ", ")
+}
+
+// check returns an error where the folders cannot be merged.
+func (m *merge) check(acrossRuns bool) error {
+	if len(m.groups) > maxRuns {
+		return fmt.Errorf("there are %d runs: at most %d are combined", len(m.groups), maxRuns)
+	}
+	if !acrossRuns && !m.alone() {
+		return fmt.Errorf("%w: %s: name the folders of one run", ErrOtherRun, m.list())
+	}
+	for i, g := range m.groups {
+		for _, s := range g.sources {
+			if err := m.fits(g, s.run); err != nil {
 				return err
 			}
 		}
-		if s.newest {
-			decided = append(decided, s.decisions()...)
-		}
-	}
-	// The last word on a case is taken, and its own shard knows best.
-	shards := map[string]int{}
-	for i := range m.plan.Cases {
-		shards[m.plan.Cases[i].ID] = m.plan.Cases[i].Shard
-	}
-	slices.SortStableFunc(decided, func(a, b decision) int {
-		own := func(d decision) int {
-			if shards[d.event.Case.ID] == d.shard {
-				return 1
+		for _, other := range m.groups[:i] {
+			if err := apart(other, g); err != nil {
+				return err
 			}
-			return 0
-		}
-		return cmp.Compare(own(a), own(b))
-	})
-	for _, d := range decided {
-		if err := folder.Append(d.event); err != nil {
-			return err
 		}
 	}
-	return folder.Append(Event{Time: m.manifest.Finished, Type: RunFinished})
+	return nil
 }
 
-type decision struct {
-	shard int
-	event Event
-}
-
-// decisions are what a source says of cases that it did not test.
-func (s *source) decisions() []decision {
-	var out []decision
-	for _, id := range slices.Sorted(maps.Keys(s.run.Decisions)) {
-		d := s.run.Decisions[id]
-		out = append(out, decision{s.run.Manifest.Shard, Event{Time: s.run.Manifest.Started, Type: CaseDecided, Case: &d}})
-	}
-	return out
-}
-
-// writeEvents appends the events of a source, with ids and numbers that are
-// unique in the whole. What [Read] found wrong with them was recorded before.
-func (s *source) writeEvents(folder *Folder, offsets map[string]int) error {
-	const chunk = 200
-	var pending []Event
-	var failed error
-	flush := func() {
-		if failed == nil && len(pending) > 0 {
-			failed = folder.Append(pending...)
-		}
-		pending = pending[:0]
-	}
-	highest := map[string]int{}
-	scratch := &Run{Manifest: s.run.Manifest}
-	err := scratch.scan(filepath.Join(s.run.Dir, EventsFile), func(e *Event, _ int) {
-		if !s.adapt(e, offsets, highest) {
-			return
-		}
-		if pending = append(pending, *e); len(pending) == chunk {
-			flush()
-		}
-	})
-	flush()
-	for id, n := range highest {
-		offsets[id] = max(offsets[id], n)
-	}
-	if errors.Is(err, fs.ErrNotExist) {
-		err = nil
-	}
-	return errors.Join(err, failed)
-}
-
-// adapt changes an event for the whole, and reports whether it belongs there.
-func (s *source) adapt(e *Event, offsets, highest map[string]int) bool {
+// fits returns an error where a folder is not a part of its run.
+func (m *merge) fits(g *group, r *Run) error {
+	first := g.first()
 	switch {
-	case e.Batch != nil && (e.Type == BatchStarted || e.Type == BatchSuite || e.Type == BatchFinished):
-		e.Batch.ID = s.name() + "/" + e.Batch.ID
-		if e.Batch.Log != "" {
-			e.Batch.Log = path.Join(LogsDir, s.name(), strings.TrimPrefix(path.Clean("/"+filepath.ToSlash(e.Batch.Log)), "/"+LogsDir+"/"))
+	case len(r.Manifest.Runs) > 0:
+		return fmt.Errorf("%s holds several runs already: name the builds or folders that it was made from", r.name())
+	case r.Merged() && m.alone():
+		return fmt.Errorf("%s was merged already: name the folders that it was made from", r.name())
+	case r.Merged() && len(g.sources) > 1:
+		other := first
+		if other == r {
+			other = g.sources[1].run
 		}
-		// The process is not one of this machine.
-		e.Batch.PID, e.Batch.PIDStart = 0, 0
-		return true
-	case e.Test != nil && (e.Type == TestStarted || e.Type == TestFinished):
-		if !s.runs(e.Test.ID) {
-			return false
-		}
-		e.Test.Batch = s.name() + "/" + e.Test.Batch
-		e.Test.Attempt += offsets[e.Test.ID]
-		highest[e.Test.ID] = max(highest[e.Test.ID], e.Test.Attempt)
-		return true
-	case e.Type == PodObserved && e.Pod != nil && s.runs(e.Pod.Test):
-		e.Pod.Attempt += offsets[e.Pod.Test]
-		return true
-	case e.Type == SuiteFailed && e.Suite != nil:
-		e.Suite.Batch = s.name() + "/" + e.Suite.Batch
-		return s.newest
-	}
-	return false
-}
-
-// runs reports whether a test is one of the source's shard.
-func (s *source) runs(test string) bool {
-	t := s.run.Plan.Test(test)
-	return t != nil && t.Shard == s.run.Manifest.Shard
-}
-
-// copyLogs copies the regular files of a run's logs, below a folder of that name.
-func copyLogs(run *Run, name string, folder *Folder) error {
-	from, err := os.OpenRoot(filepath.Join(run.Dir, LogsDir))
-	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("%w: %s was merged of run %s, and %s is of that run, too: name one of them", ErrTwice, r.name(), Cut(shown.Line(g.id), 100), other.name())
+	case r.Plan.Digest != first.Plan.Digest:
+		return fmt.Errorf("%w: %s has another plan than %s (%s, %s): shards must be run with the same selection, spec files and version", ErrOtherRun, r.name(), first.name(), r.Plan.Digest, first.Plan.Digest)
+	case r.Merged():
 		return nil
+	case r.Manifest.Shard < 1 || r.Manifest.Shard > r.Plan.Shards:
+		return fmt.Errorf("%s says that it is shard %d of a plan of %d", r.name(), r.Manifest.Shard, r.Plan.Shards)
+	case r.Manifest.Attempt < 1:
+		return fmt.Errorf("%s says that it is attempt %d: attempts count from 1", r.name(), r.Manifest.Attempt)
 	}
-	if err != nil {
-		return fmt.Errorf("copying logs of %s: %w", run.name(), err)
-	}
-	defer from.Close()
-	to := filepath.Join(folder.Path(LogsDir), name)
-	copied := 0
-	return fs.WalkDir(from.FS(), ".", func(file string, entry fs.DirEntry, err error) error {
-		if err != nil {
-			return fmt.Errorf("copying logs of %s: %w", run.name(), err)
-		}
-		if !entry.Type().IsRegular() {
-			return nil
-		}
-		if copied++; copied > maxLogs {
-			return fmt.Errorf("copying logs of %s: there are over %d files", run.name(), maxLogs)
-		}
-		return copyFile(from, file, filepath.Join(to, filepath.FromSlash(file)))
-	})
+	return nil
 }
 
-func copyFile(root *os.Root, name, to string) error {
-	in, err := root.Open(name)
-	if err != nil {
-		return fmt.Errorf("copying a log: %w", err)
+// apart returns an error where two runs are not of one commit and standard.
+func apart(m, other *group) error {
+	a, b := &m.first().Manifest.Source, &other.first().Manifest.Source
+	differ := func(what, one, another, fix string) error {
+		return fmt.Errorf("%w: %s (%s) %s %s, and %s (%s) %s: %s", ErrApart, m, m.first().name(), what, Cut(shown.Line(one), 100), other, other.first().name(), Cut(shown.Line(another), 100), fix)
 	}
-	defer in.Close()
-	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
-		return fmt.Errorf("copying a log: %w", err)
+	switch p, q := m.plan(), other.plan(); {
+	case a.Repository != "" && b.Repository != "" && !strings.EqualFold(a.Repository, b.Repository):
+		return differ("is of repository", a.Repository, b.Repository, "name builds of one")
+	case a.Pull != 0 && b.Pull != 0 && a.Pull != b.Pull:
+		return differ("is of pull request", fmt.Sprint(a.Pull), fmt.Sprint(b.Pull), "name builds of one")
+	case a.Commit != "" && b.Commit != "" && a.Commit != b.Commit:
+		return differ("tested commit", a.Commit, b.Commit, "name builds of one commit, and test again what is older")
+	case !sameStandard(p, q):
+		return differ("has a standard of", standardName(p), standardName(q), "run both with the same spec files and the same op-readiness")
 	}
-	out, err := os.OpenFile(to, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
-	if err != nil {
-		return fmt.Errorf("copying a log: %w", err)
-	}
-	_, err = io.Copy(out, in)
-	if err := errors.Join(err, out.Close()); err != nil {
-		return fmt.Errorf("copying log %s: %w", name, err)
+	return nil
+}
+
+// sort puts the folders in the order of shards and attempts.
+func (g *group) sort() error {
+	slices.SortStableFunc(g.sources, func(a, b *source) int {
+		p, q := a.run.Manifest, b.run.Manifest
+		return cmp.Or(cmp.Compare(p.Shard, q.Shard), cmp.Compare(p.Attempt, q.Attempt))
+	})
+	for i, s := range g.sources {
+		s.newest = i+1 == len(g.sources) || g.sources[i+1].run.Manifest.Shard != s.run.Manifest.Shard
+		if i == 0 {
+			continue
+		}
+		before := g.sources[i-1].run
+		if a, b := before.Manifest, s.run.Manifest; a.Shard == b.Shard && a.Attempt == b.Attempt {
+			return fmt.Errorf("%w: %s and %s are both attempt %d of shard %d", ErrTwice, before.name(), s.run.name(), b.Attempt, b.Shard)
+		}
 	}
 	return nil
 }

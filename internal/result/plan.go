@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/windows-op-readiness/windows-op-readiness/specs"
@@ -151,6 +152,11 @@ func (p *Plan) ComputeDigest() (string, error) {
 	}
 	sum := sha256.Sum256(data)
 	return "sha256:" + hex.EncodeToString(sum[:]), nil
+}
+
+// EmptyShard reports whether all that a plan with tests holds is in other shards.
+func (p *Plan) EmptyShard(shard int) bool {
+	return len(p.Tests) > 0 && !slices.ContainsFunc(p.Cases, func(c PlannedCase) bool { return c.Shard == shard })
 }
 
 // Test returns the planned test with the given id, or nil.

@@ -34,7 +34,11 @@ func values(data []byte) int {
 // checkValues returns an error when data holds more than limit JSON values.
 func checkValues(data []byte, limit int) error {
 	if n := values(data); n > limit {
-		return fmt.Errorf("it holds %d values, and at most %d are read: a run writes far fewer", n, limit)
+		return tooMany(n, limit)
 	}
 	return nil
+}
+
+func tooMany(n, limit int) error {
+	return fmt.Errorf("it holds %d values, and at most %d are read: a run writes far fewer", n, limit)
 }

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -49,30 +50,30 @@ func TestFoldersThatAreNone(t *testing.T) {
 		"a huge number":              {map[string]string{result.ManifestFile: `{"schema": 1, "attempt": 1e999}`}, "attempt"},
 		"a plan that is too large":   {map[string]string{result.PlanFile: strings.Repeat(" ", 64<<20+1)}, "is over 64 MiB"},
 	} {
-		if _, err := result.Read(folderWith(t, c.files)); err == nil || !strings.Contains(err.Error(), c.says) {
+		if _, err := result.Load(folderWith(t, c.files)); err == nil || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%s: %v, want %q", what, err, c.says)
 		}
 	}
-	if _, err := result.Read(t.TempDir()); err == nil || !strings.Contains(err.Error(), "is not a results folder") {
+	if _, err := result.Load(t.TempDir()); err == nil || !strings.Contains(err.Error(), "holds no results folder") {
 		t.Errorf("an empty folder: %v", err)
 	}
 	dir := folderWith(t, nil)
 	if err := os.Remove(filepath.Join(dir, result.ManifestFile)); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := result.Read(dir); err == nil || !strings.Contains(err.Error(), result.ManifestFile) {
+	if _, err := result.Load(dir); err == nil || !strings.Contains(err.Error(), result.ManifestFile) {
 		t.Errorf("without a manifest: %v", err)
 	}
 }
 
 func TestOddEventsAreProblemsAndLoseNothing(t *testing.T) {
-	good := `{"type":"test-finished","test":{"id":"a","attempt":1,"state":"passed"}}` + "\n"
+	good := "{\"type\":\"run-started\"}\n" + `{"type":"test-finished","test":{"id":"a","name":"test a","attempt":1,"state":"error"}}` + "\n"
 	end := `{"type":"run-finished"}` + "\n"
 	for what, c := range map[string]struct{ line, says string }{
-		"no JSON":               {"hello", "line 2: invalid character"},
-		"half of it":            {`{"type":"run-st`, "line 2: invalid character"},
-		"an empty line":         {"", "line 2: unexpected end"},
-		"a list":                {"[]", "line 2"},
+		"no JSON":               {"hello", "line 3: invalid character"},
+		"half of it":            {`{"type":"run-st`, "line 3: invalid character"},
+		"an empty line":         {"", "line 3: unexpected end"},
+		"a list":                {"[]", "line 3"},
 		"null":                  {"null", `unknown event ""`},
 		"an unknown event":      {`{"type":"x"}`, `unknown event "x"`},
 		"an event without body": {`{"type":"test-finished"}`, "test-finished without a test"},
@@ -81,18 +82,24 @@ func TestOddEventsAreProblemsAndLoseNothing(t *testing.T) {
 		"a case without body":   {`{"type":"case-decided"}`, "without a case"},
 		"a suite without body":  {`{"type":"suite-failed"}`, "without a suite failure"},
 		"an unknown test":       {`{"type":"test-finished","test":{"id":"zz","attempt":1,"state":"passed"}}`, `test "zz" is not in the plan`},
-		"an unknown state":      {`{"type":"test-finished","test":{"id":"b","attempt":1,"state":"great"}}`, `unknown state "great"`},
-		"no state":              {`{"type":"test-finished","test":{"id":"b","attempt":1}}`, `unknown state ""`},
-		"an attempt twice":      {strings.TrimSpace(good), "attempt 1 of test a finished twice"},
-		"NaN":                   {`{"type":"test-finished","test":{"id":"b","attempt":1,"state":"passed","seconds":NaN}}`, "invalid character 'N'"},
-		"a number too large":    {`{"type":"test-finished","test":{"id":"b","attempt":1,"state":"passed","seconds":1e999}}`, "1e999"},
-		"a very large number":   {`{"type":"test-finished","test":{"id":"b","attempt":1,"state":"passed","seconds":1e300}}`, "took 1e+300 seconds"},
-		"a negative time":       {`{"type":"test-finished","test":{"id":"b","attempt":1,"state":"passed","seconds":-1}}`, "took -1 seconds"},
-		"a long line":           {`{"type":"x","y":"` + strings.Repeat("x", 3<<20) + `"}`, "line 2 is over 1048576 bytes"},
-		"deep JSON":             {strings.Repeat("[", 20_000), "line 2"},
+		"an unknown state":      {`{"type":"test-finished","test":{"id":"b","name":"test b","attempt":1,"state":"great"}}`, `unknown state "great"`},
+		"no state":              {`{"type":"test-finished","test":{"id":"b","name":"test b","attempt":1}}`, `unknown state ""`},
+		"an attempt twice":      {strings.Split(good, "\n")[1], "attempt 1 of test a, where attempt 2 belongs"},
+		"no start":              {`{"type":"test-finished","test":{"id":"b","name":"test b","attempt":1,"state":"passed"}}`, "test b ended in batch , which does not run"},
+		"another name":          {`{"type":"test-finished","test":{"id":"b","name":"test c","attempt":1,"state":"error"}}`, `test b is called "test c", and in the plan "test b"`},
+		"pods that are not":     {`{"type":"test-finished","test":{"id":"b","name":"test b","attempt":1,"state":"error","pods":2}}`, "says that 2 pods were observed, and here are 0"},
+		"no batch":              {`{"type":"batch-finished","batch":{"id":"01"}}`, "batch 01 does not run"},
+		"a failure of no batch": {`{"type":"suite-failed","suite":{"batch":"01","node":"AfterSuite"}}`, "AfterSuite failed in batch 01, which does not run"},
+		"an unknown case":       {`{"type":"case-decided","case":{"id":"x"}}`, `case "x" is not in the plan`},
+		"NaN":                   {`{"type":"test-finished","test":{"id":"b","name":"test b","attempt":1,"state":"error","seconds":NaN}}`, "invalid character 'N'"},
+		"a number too large":    {`{"type":"test-finished","test":{"id":"b","name":"test b","attempt":1,"state":"error","seconds":1e999}}`, "1e999"},
+		"a very large number":   {`{"type":"test-finished","test":{"id":"b","name":"test b","attempt":1,"state":"error","seconds":1e300}}`, "took 1e+300 seconds"},
+		"a negative time":       {`{"type":"test-finished","test":{"id":"b","name":"test b","attempt":1,"state":"error","seconds":-1}}`, "took -1 seconds"},
+		"a long line":           {`{"type":"x","y":"` + strings.Repeat("x", 3<<20) + `"}`, "line 3 is over 1048576 bytes"},
+		"deep JSON":             {strings.Repeat("[", 20_000), "line 3"},
 	} {
 		run := read(t, folderWith(t, map[string]string{result.EventsFile: good + c.line + "\n" + end}))
-		if len(run.Problems) != 1 || !strings.Contains(run.Problems[0], c.says) || !strings.HasPrefix(run.Problems[0], result.EventsFile+": line 2") {
+		if len(run.Problems) != 1 || !strings.Contains(run.Problems[0], c.says) || !strings.HasPrefix(run.Problems[0], result.EventsFile+": line 3") {
 			t.Errorf("%s: problems %.300q, want one of %q", what, run.Problems, c.says)
 		}
 		if len(run.Attempts["a"]) == 0 || !run.Finished {
@@ -108,7 +115,7 @@ func TestOddEventsAreProblemsAndLoseNothing(t *testing.T) {
 		}
 	}
 	// Text that is not UTF-8 is read as what it can be.
-	run := read(t, folderWith(t, map[string]string{result.EventsFile: `{"type":"test-finished","test":{"id":"a","attempt":1,"state":"failed","message":"` + "\xff\xfe" + `"}}` + "\n"}))
+	run := read(t, folderWith(t, map[string]string{result.EventsFile: "{\"type\":\"run-started\"}\n" + `{"type":"test-finished","test":{"id":"a","name":"test a","attempt":1,"state":"error","message":"` + "\xff\xfe" + `"}}` + "\n"}))
 	if len(run.Problems) > 0 || run.Attempts["a"][0].Message != "\uFFFD\uFFFD" {
 		t.Errorf("invalid UTF-8: %q, %v", run.Problems, run.Attempts)
 	}
@@ -116,7 +123,7 @@ func TestOddEventsAreProblemsAndLoseNothing(t *testing.T) {
 
 func TestLimits(t *testing.T) {
 	attempt := func(n int) string {
-		return fmt.Sprintf(`{"type":"test-finished","test":{"id":"a","attempt":%d,"state":"failed"}}`+"\n", n)
+		return fmt.Sprintf(`{"type":"test-finished","test":{"id":"a","name":"test a","attempt":%d,"state":"error"}}`+"\n", n)
 	}
 	var many strings.Builder
 	for i := range 5000 {
@@ -134,7 +141,7 @@ func TestLimits(t *testing.T) {
 	if err := os.Truncate(filepath.Join(dir, result.EventsFile), 257<<20); err != nil {
 		t.Skipf("no sparse files here: %v", err)
 	}
-	if _, err := result.Read(dir); err == nil || !strings.Contains(err.Error(), "is over 256 MiB") {
+	if _, err := result.Load(dir); err == nil || !strings.Contains(err.Error(), "is over 256 MiB") {
 		t.Errorf("a huge file: %v", err)
 	}
 }
@@ -349,7 +356,7 @@ func TestAPlanOfCountlessShardsIsRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	folder.Close()
-	if _, err := result.Read(dir); err == nil || !strings.Contains(err.Error(), "1000000000000 shards: at most 10000") {
+	if _, err := result.Load(dir); err == nil || !strings.Contains(err.Error(), "1000000000000 shards: at most 10000") {
 		t.Error(err)
 	}
 }
@@ -377,7 +384,7 @@ func FuzzRead(f *testing.F) {
 				t.Fatal(err)
 			}
 		}
-		run, err := result.Read(dir)
+		run, err := result.Load(dir)
 		if err != nil {
 			return
 		}
@@ -392,8 +399,10 @@ func FuzzRead(f *testing.F) {
 
 func TestWhatContradictsItselfIsAProblem(t *testing.T) {
 	on := func(node string, os specs.OS, simulated bool) result.Event {
-		return result.Event{Time: at, Type: result.PodObserved, Pod: &result.Pod{Test: "a", Attempt: 1, Name: "p", Node: node, OS: os, Simulated: simulated}}
+		return result.Event{Time: at, Type: result.PodObserved, Pod: &result.Pod{Test: "a", Attempt: 1, Name: "p", Node: node, OS: os, Simulated: simulated, Images: []string{"x"}}}
 	}
+	imageless, built := on("linux-0", specs.Linux, true), on("linux-0", specs.Linux, true)
+	imageless.Pod.Images, built.Pod.WindowsBuild = nil, "10.0.20348"
 	in := func(c result.RunConditions) result.Event {
 		return result.Event{Time: at, Type: result.BatchStarted, Batch: &result.Batch{ID: "01", Phase: specs.Parallel, Conditions: c, Tests: 1}}
 	}
@@ -401,14 +410,17 @@ func TestWhatContradictsItselfIsAProblem(t *testing.T) {
 		event   result.Event
 		problem string
 	}{
-		"a pod as its node is":          {on("linux-0", specs.Linux, true), ""},
-		"a pod on a node that came":     {on("linux-9", specs.Windows, false), ""},
-		"a pod on no node":              {on("", "", false), ""},
-		"a pod of an unobserved system": {on("linux-0", "", true), ""},
-		"another system":                {on("linux-0", specs.Windows, true), "pod p was on node linux-0, windows and simulated, and run.json has that node as linux and simulated"},
-		"a real pod, a simulated node":  {on("linux-0", specs.Linux, false), "pod p was on node linux-0, linux, and"},
-		"the conditions of the plan":    {in(someConditions), ""},
-		"other conditions":              {in(result.RunConditions{}), `test a is planned "steer windows ^x$, runtime class y", and ran in a batch "as is"`},
+		"a pod as its node is":         {on("linux-0", specs.Linux, true), ""},
+		"a pod on a node that came":    {on("linux-9", specs.Windows, false), ""},
+		"a pod on no node":             {on("", "", false), ""},
+		"a pod of no system":           {on("linux-0", "", true), "pod p was on node linux-0, of an unknown system and simulated, and run.json has that node as linux and simulated"},
+		"a pod of a system on no node": {on("", specs.Windows, false), "pod p was on no node, and is said to have been on one that is windows"},
+		"a pod of another build":       {built, "pod p was on node linux-0, linux 10.0.20348 and simulated, and"},
+		"a pod without an image":       {imageless, "pod p has no image"},
+		"another system":               {on("linux-0", specs.Windows, true), "pod p was on node linux-0, windows and simulated, and run.json has that node as linux and simulated"},
+		"a real pod, a simulated node": {on("linux-0", specs.Linux, false), "pod p was on node linux-0, linux, and"},
+		"the conditions of the plan":   {in(someConditions), ""},
+		"other conditions":             {in(result.RunConditions{}), `test a is planned parallel, "steer windows ^x$, runtime class y", and ran in a batch parallel, "as is"`},
 	} {
 		dir := t.TempDir()
 		p := smallPlan(t)
@@ -418,7 +430,14 @@ func TestWhatContradictsItselfIsAProblem(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		appendTo(t, f, c.event, started("a"), ended("a", 1, result.TestPassed))
+		events := append(begun(), started("a"), ended("a", 1, result.TestPassed))
+		if c.event.Type == result.BatchStarted {
+			events[1] = c.event
+		} else {
+			events[3].Test.Pods = 1
+			events = slices.Insert(events, 3, c.event)
+		}
+		appendTo(t, f, events...)
 		f.Close()
 		problems := strings.Join(read(t, dir).Problems, "\n")
 		if (c.problem == "") != (problems == "") || !strings.Contains(problems, c.problem) {

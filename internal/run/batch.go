@@ -3,6 +3,7 @@ package run
 import (
 	"context"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -38,8 +39,13 @@ type batch struct {
 	timer   *time.Timer
 	said    map[string]e2e.Finished // what the output said, by test name
 	suites  []result.Suite
-	cause   string // why the engine stopped the process; "" if it did not
-	tail    tail
+	ours    map[string]bool // tests, by name, whose end the engine wrote
+	cause   string          // why the engine stopped the process; "" if it did not
+	// destroyed are the namespaces that tests of the process have destroyed, and
+	// when they began to.
+	destroyed map[string]time.Time
+	idle      bool // the cause is that no test ran
+	tail      tail
 }
 
 func (e *engine) newBatch(tests []*result.PlannedTest) *batch {
@@ -60,7 +66,11 @@ func (e *engine) newBatch(tests []*result.PlannedTest) *batch {
 		byName:   make(map[string]*result.PlannedTest, len(tests)),
 		finished: map[string]bool{},
 		said:     map[string]e2e.Finished{},
-		timer:    time.NewTimer(time.Hour),
+		ours:     map[string]bool{},
+
+		destroyed: map[string]time.Time{},
+
+		timer: time.NewTimer(time.Hour),
 	}
 	b.timer.Stop()
 	for _, t := range tests {
@@ -77,7 +87,7 @@ func (b *batch) run(ctx context.Context) {
 		names[i] = t.Name
 		limit += t.Timeout
 	}
-	log, err := os.OpenFile(b.Folder.Path(b.Log), os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o644)
+	log, err := b.Folder.CreateLog(b.Log)
 	if err != nil {
 		b.fail(fmt.Errorf("writing the log of batch %s: %w", b.ID, err))
 		return
@@ -115,7 +125,7 @@ func (b *batch) run(ctx context.Context) {
 	if b.sink.err != nil {
 		b.fail(fmt.Errorf("writing the log of batch %s: %w", b.ID, b.sink.err))
 	}
-	b.settle(report, unfinished, ended)
+	b.settle(report, unfinished, ended, output.Contradictions())
 	if b.cause != "" || !ended {
 		b.cleanUp(ctx)
 	}
@@ -186,7 +196,10 @@ func (b *batch) watch(ctx context.Context, proc *e2e.Process) {
 func (b *batch) whyStopped() string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.late {
+	switch {
+	case b.gone != "":
+		return b.gone
+	case b.late:
 		return "the run's time was up"
 	}
 	return "as asked"
@@ -204,9 +217,8 @@ func (b *batch) watchServer(ctx context.Context, gone chan<- error) {
 			return
 		case <-ticker.C:
 		}
-		ask, cancel := context.WithTimeout(ctx, b.HealthInterval)
-		err := b.Cluster.Healthy(ask)
-		cancel()
+		b.record() // also while nothing happens, a folder that was removed ends the run
+		err := b.healthy(ctx)
 		if err == nil || ctx.Err() != nil {
 			misses = 0
 			continue
@@ -231,6 +243,10 @@ func (b *batch) hung() string {
 	}
 	t := b.current
 	b.current = nil
+	b.idle = t == nil && b.cause == ""
+	if t != nil {
+		b.ours[t.Name] = true
+	}
 	b.bmu.Unlock()
 	if t == nil {
 		return fmt.Sprintf("it hung, without a test running, for %v", b.IdleLimit)
@@ -269,6 +285,15 @@ func (b *batch) finishObserved(t *result.PlannedTest, run result.TestRun, pods [
 		return
 	}
 	run.ID, run.Name, run.Attempt, run.Batch = t.ID, t.Name, b.attempt(t), b.ID
+	switch why := b.unsure(run.State); {
+	case why == "" && run.State == result.TestError:
+		// An interrupted test says only that it was.
+		if gone := b.whyGone(); gone != "" && !strings.Contains(run.Message, gone) {
+			run.Message = strings.TrimSpace(gone + "\nThe test said: " + run.Message)
+		}
+	case why != "":
+		run.State, run.Message = result.TestError, fmt.Sprintf("%s: that it %s does not count\nThe test said: %s", why, run.State, run.Message)
+	}
 	run.Message = redact.String(run.Message)
 	b.finishTest(run, pods...)
 }
@@ -289,6 +314,9 @@ func (b *batch) SuiteRun(id string) {
 	}
 	b.bmu.Unlock()
 	if !known {
+		if b.Evidence != nil {
+			b.Evidence.Own(id)
+		}
 		b.record(result.Event{Type: result.BatchSuite, Batch: b.event()})
 	}
 }
@@ -313,12 +341,14 @@ func (b *batch) Finished(f e2e.Finished) {
 	t := b.byName[f.Name]
 	state, message := b.fair(f)
 	pods, unobserved := b.collect()
+	run := result.TestRun{State: state, Seconds: f.Seconds, Message: message, Unobserved: unobserved}
+	b.noteMeanwhile(&run)
 	b.bmu.Lock()
 	b.free = b.sink.read.Add(-b.sink.busy)
 	b.runs(nil)
 	b.said[f.Name] = f
 	b.bmu.Unlock()
-	b.finishObserved(t, result.TestRun{State: state, Seconds: f.Seconds, Message: message, Unobserved: unobserved}, pods)
+	b.finishObserved(t, run, pods)
 }
 
 // fair tells how a test ended. One that fails because the cluster is gone had
@@ -339,8 +369,11 @@ func (b *batch) fair(f e2e.Finished) (result.TestState, string) {
 	return result.TestError, fmt.Sprintf("%s\nThe test said: %s", gone, f.Message)
 }
 
-func (b *batch) Destroyed(namespace string) {
+func (b *batch) Destroyed(namespace string, at time.Time) {
 	b.namespaces = append(b.namespaces, namespace)
+	b.bmu.Lock()
+	defer b.bmu.Unlock()
+	b.destroyed[namespace] = at
 }
 
 // unwatched is why nothing is known of pods where nobody looks.
@@ -349,6 +382,10 @@ const unwatched = "this run did not observe pods"
 // unheard is why nothing is known of the pods of a test whose output did not
 // name its namespaces.
 const unheard = "its end is known from ginkgo's report alone, which names no namespaces"
+
+// corrected is why nothing is known of the pods of an attempt that only corrects
+// the one before.
+const corrected = "its pods stand with the attempt that it corrects"
 
 // collect takes what was observed of the pods of the test that has just ended.
 func (b *batch) collect() (pods []result.Pod, unobserved string) {
@@ -360,7 +397,7 @@ func (b *batch) collect() (pods []result.Pod, unobserved string) {
 	}
 	ctx, cancel := b.untilKilled()
 	defer cancel()
-	return b.Evidence.Collect(ctx, b.namespaces, b.since())
+	return b.Evidence.Collect(ctx, b.event().SuiteRunID, b.namespaces, b.since())
 }
 
 // since returns a time no later than the beginning of the test that ran last.
@@ -384,7 +421,28 @@ func (b *batch) finishKilled(t *result.PlannedTest, run result.TestRun) {
 		defer cancel()
 		pods, run.Unobserved = b.Evidence.CollectRun(ctx, b.event().SuiteRunID, b.since())
 	}
+	b.noteMeanwhile(&run)
 	b.finishObserved(t, run, pods)
+}
+
+// noteMeanwhile notes what happened to the cluster while a test ran that failed or
+// had no fair run: who reads of it has to know.
+func (b *batch) noteMeanwhile(run *result.TestRun) {
+	if run.State != result.TestFailed && run.State != result.TestError {
+		return
+	}
+	since := b.since()
+	said := []string{b.Cluster.Outages(since)}
+	if b.Evidence != nil && b.whyGone() == "" {
+		b.bmu.Lock()
+		destroyed := maps.Clone(b.destroyed)
+		b.bmu.Unlock()
+		ctx, cancel := b.untilKilled()
+		defer cancel()
+		said = append(said, b.Evidence.Changes(ctx, b.event().SuiteRunID, destroyed, since))
+	}
+	said = slices.DeleteFunc(said, func(text string) bool { return text == "" })
+	run.Meanwhile = redact.String(strings.Join(said, "; "))
 }
 
 func (b *batch) SuiteFailed(node, message string) {
@@ -393,95 +451,74 @@ func (b *batch) SuiteFailed(node, message string) {
 	b.suites = append(b.suites, result.Suite{Node: node, Message: message})
 }
 
-// settle compares what the output said with ginkgo's report, and accounts for
-// the tests that have no result yet. ended says that the process came to its
-// end by itself.
-func (b *batch) settle(path, unfinished string, ended bool) {
-	report, err := e2e.ReadReport(path)
+// settle reconciles what the output said with ginkgo's report and the exit code,
+// and accounts for the tests that have no result yet. ended says that the process
+// came to its end by itself, and doubts is where the output contradicts itself.
+func (b *batch) settle(path, unfinished string, ended bool, doubts []e2e.Contradiction) {
+	report, err := e2e.ReadReport(path, slices.Collect(maps.Keys(b.byName)))
 	if err != nil {
 		report = nil
 	}
-	suites := b.suites
-	if report != nil {
-		suites = report.SuiteFailures
+	a := account{
+		said: b.said, doubts: doubts, failures: b.suites, report: report, unreadable: err,
+		exit: b.Exit, clean: ended, ending: b.ending(), stopped: b.cause, idle: b.idle, ours: b.ours,
 	}
-	byItself := b.cause == "" && ended
-	switch {
-	case byItself:
-		suites = append(suites, b.contradictions(report, len(suites) > 0)...)
-	case b.cause == "":
-		suites = append(suites, result.Suite{Node: "process", Message: b.ending()})
-	}
-	if b.cause == "" {
-		for _, s := range suites {
-			s.Batch, s.Message = b.ID, result.Cut(redact.String(s.Message), result.MaxMessage)
-			b.record(result.Event{Type: result.SuiteFailed, Suite: &s})
-		}
+	r := a.reconcile()
+	b.Stopped, b.Reconciled = b.cause, report != nil && len(r.suites) == 0
+	b.mu.Lock()
+	b.sound[b.ID] = b.Reconciled
+	b.mu.Unlock()
+	for _, s := range r.suites {
+		s.Batch, s.Message = b.ID, result.Cut(redact.String(s.Message), result.MaxMessage)
+		b.record(result.Event{Type: result.SuiteFailed, Suite: &s})
 	}
 	for _, t := range b.tests {
-		if b.finished[t.ID] {
-			continue
-		}
-		if report != nil {
-			if f, ok := report.Tests[t.Name]; ok {
-				state, message := b.fair(f)
-				b.finishObserved(t, result.TestRun{State: state, Seconds: f.Seconds, Message: message, Unobserved: unheard}, nil)
-				continue
-			}
-			if byItself && report.Pending[t.Name] {
-				b.finish(t, result.TestSkipped, "[PENDING] Kubernetes marks it as not to be run")
-				continue
-			}
-		}
+		end, doubted := r.ends[t.Name]
 		switch {
-		case t.Name == unfinished && b.cause != "":
-			b.finishKilled(t, result.TestRun{State: result.TestError, Message: "it was running when its batch was stopped: " + b.cause})
-		case t.Name == unfinished:
-			b.finishKilled(t, result.TestRun{State: result.TestError, Message: "it was running when " + b.ending()})
-		case byItself && len(suites) > 0:
-			b.finish(t, result.TestError, fmt.Sprintf("it did not run: %s failed: %s", suites[0].Node, suites[0].Message))
-		case byItself && len(b.said) > 0:
-			b.finish(t, result.TestError, "neither e2e.test's output nor its report has a result of it, though "+b.ending())
+		case b.finished[t.ID] && doubted:
+			b.correct(t, end)
+		case b.finished[t.ID]:
+		case doubted:
+			state, message := b.fair(end)
+			b.finishObserved(t, result.TestRun{State: state, Message: message, Unobserved: unheard}, nil)
+		default:
+			b.unanswered(t, &a, r.suites, t.Name == unfinished)
 		}
 	}
 }
 
-// contradictions finds where the output, ginkgo's report and the exit code do
-// not tell the same story.
-func (b *batch) contradictions(report *e2e.Report, explained bool) []result.Suite {
-	var found []string
-	failed := false
-	for name, said := range b.said {
-		failed = failed || said.State == result.TestFailed || said.State == result.TestError
-		if report == nil {
-			continue
-		}
-		if f, ok := report.Tests[name]; !ok {
-			found = append(found, fmt.Sprintf("the output says %s of %q, and ginkgo's report does not know it", said.State, name))
-		} else if f.State != said.State {
-			found = append(found, fmt.Sprintf("the output says %s of %q, and ginkgo's report says %s", said.State, name, f.State))
-		}
+// correct records once more how a test ended, where what is on disk says better
+// of it than all that is known now.
+func (b *batch) correct(t *result.PlannedTest, end e2e.Finished) {
+	b.mu.Lock()
+	recorded := b.attempts[t.ID][len(b.attempts[t.ID])-1].State
+	b.mu.Unlock()
+	if e2e.Worse(recorded, end.State) == recorded {
+		return
 	}
-	if report == nil && len(b.said) > 0 {
-		found = append(found, "e2e.test ended by itself and left no readable report")
+	b.finishTest(result.TestRun{
+		ID: t.ID, Name: t.Name, Attempt: b.attempt(t), Batch: b.ID,
+		State: end.State, Message: redact.String(end.Message), Unobserved: corrected,
+	})
+}
+
+// unanswered accounts for a test of which neither the output nor ginkgo's report
+// has an end. Where nothing is recorded of it, it runs in the next process.
+func (b *batch) unanswered(t *result.PlannedTest, a *account, failures []result.Suite, running bool) {
+	byItself := a.clean && a.stopped == ""
+	spoke := len(a.said) > 0 || a.report != nil && len(a.report.SuiteFailures) > 0 || len(a.failures) > 0
+	switch {
+	case byItself && a.report != nil && a.report.Pending[t.Name]:
+		b.finish(t, result.TestSkipped, "[PENDING] Kubernetes marks it as not to be run")
+	case running && a.stopped != "":
+		b.finishKilled(t, result.TestRun{State: result.TestError, Message: "it was running when its batch was stopped: " + a.stopped})
+	case running:
+		b.finishKilled(t, result.TestRun{State: result.TestError, Message: "it was running when " + a.ending})
+	case byItself && spoke && len(failures) > 0 && failures[0].Node != reconciliation:
+		b.finish(t, result.TestError, fmt.Sprintf("it did not run: %s failed: %s", failures[0].Node, failures[0].Message))
+	case byItself && spoke:
+		b.finish(t, result.TestError, "neither e2e.test's output nor its report has a result of it, though "+a.ending)
 	}
-	if report != nil {
-		for name, f := range report.Tests {
-			failed = failed || f.State == result.TestFailed || f.State == result.TestError
-			if b.byName[name] == nil {
-				found = append(found, fmt.Sprintf("a test ran that was not asked for: %q", name))
-			}
-		}
-	}
-	if len(b.said) > 0 && !explained && failed != (b.Exit != "exit code 0") {
-		found = append(found, fmt.Sprintf("e2e.test ended with %s, and failed tests were seen: %t", b.Exit, failed))
-	}
-	slices.Sort(found)
-	var out []result.Suite
-	for _, f := range found {
-		out = append(out, result.Suite{Node: "reconciliation", Message: f})
-	}
-	return out
 }
 
 // ending tells how the process ended and what it said last.
@@ -497,7 +534,7 @@ func (b *batch) ending() string {
 
 // cleanUp removes the namespaces of a process that could not do so itself.
 func (b *batch) cleanUp(ctx context.Context) {
-	if b.whyGone() != "" || b.SuiteRunID == "" {
+	if b.SuiteRunID == "" || b.whyGone() != "" && b.healthy(ctx) != nil {
 		return
 	}
 	if ctx.Err() != nil {

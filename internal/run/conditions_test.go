@@ -1,6 +1,7 @@
 package run_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -11,6 +12,8 @@ import (
 
 	"github.com/windows-op-readiness/windows-op-readiness/internal/e2e/e2etest"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/result"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/run"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/verdict"
 	"github.com/windows-op-readiness/windows-op-readiness/specs"
 )
 
@@ -40,14 +43,20 @@ func (s *steering) Remove(context.Context) error {
 }
 
 // watch has one pod in every namespace.
-type watch struct{ incomplete string }
+type watch struct{ incomplete, changes string }
 
-func (w watch) Collect(_ context.Context, namespaces []string, _ time.Time) ([]result.Pod, string) {
+func (w watch) Collect(_ context.Context, _ string, namespaces []string, _ time.Time) ([]result.Pod, string) {
 	var pods []result.Pod
 	for _, ns := range namespaces {
-		pods = append(pods, result.Pod{Namespace: ns, Name: "pod", Node: "w", OS: specs.Windows})
+		pods = append(pods, result.Pod{Namespace: ns, Name: "pod", Node: "w", OS: specs.Windows, Images: []string{"agnhost"}})
 	}
 	return pods, w.incomplete
+}
+
+func (w watch) Own(string) {}
+
+func (w watch) Changes(context.Context, string, map[string]time.Time, time.Time) string {
+	return w.changes
 }
 
 // CollectRun has one pod of a process that was killed.
@@ -55,7 +64,7 @@ func (w watch) CollectRun(_ context.Context, suiteRunID string, _ time.Time) ([]
 	if suiteRunID == "" {
 		return nil, "no run id"
 	}
-	return []result.Pod{{Namespace: "left", Name: "pod", SchedulingFailure: "0/4 nodes are available"}}, w.incomplete
+	return []result.Pod{{Namespace: "left", Name: "pod", Images: []string{"agnhost"}, SchedulingFailure: "0/4 nodes are available"}}, w.incomplete
 }
 
 func conditioned(id string, phase specs.Phase, os specs.OS) result.PlannedTest {
@@ -134,6 +143,38 @@ func TestPodsAreRecordedForEveryAttemptBeforeItsEnd(t *testing.T) {
 	}
 }
 
+// Why a test failed may lie beside it, so what happened meanwhile is recorded: of
+// what did not pass, and of nothing else.
+func TestWhatHappenedMeanwhileIsNotedWithAFailure(t *testing.T) {
+	hung := planned("d", specs.Parallel)
+	hung.Timeout = 300 * time.Millisecond
+	b := newBench(t, e2etest.Script{Do: map[string][]string{name("a"): {e2etest.Fail, e2etest.Pass}, name("c"): {e2etest.Kill, e2etest.Pass}, name("d"): {e2etest.Deaf, e2etest.Pass}, name("e"): {e2etest.Skip}}},
+		planned("a", specs.Parallel), planned("b", specs.Parallel), planned("c", specs.Parallel), hung, planned("e", specs.Parallel))
+	b.options.Evidence = watch{changes: "node linux-1 was cordoned"}
+	b.options.Retries, b.options.Grace = 1, 100*time.Millisecond
+	began := time.Now()
+	b.cluster.outage = func(since time.Time) string {
+		if since.Before(began) {
+			t.Errorf("asked of the time since %v, and the run began at %v", since, began)
+		}
+		return "the API server was away"
+	}
+	done := b.must()
+	b.want(done, "a:failed,passed b:passed,passed c:error d:failed,passed e:skipped")
+	for id, attempts := range done.Attempts {
+		for _, a := range attempts {
+			want := ""
+			if a.State == result.TestFailed || a.State == result.TestError {
+				want = "the API server was away; node linux-1 was cordoned"
+			}
+			if a.Meanwhile != want {
+				t.Errorf("attempt %d of %s, %s: meanwhile %q, want %q", a.Attempt, id, a.State, a.Meanwhile, want)
+			}
+		}
+	}
+	contains(t, "why a failed", done.Attempts["a"][0].Why(), "Meanwhile the API server was away; node linux-1 was cordoned.\n[FAILED] expected a Windows node")
+}
+
 // What a test that hung waited for shows in its pods.
 func TestPodsOfAKilledTestAreRecorded(t *testing.T) {
 	for _, how := range []string{e2etest.Deaf, e2etest.Kill} {
@@ -160,12 +201,12 @@ type slow struct {
 	since []time.Time
 }
 
-func (s *slow) Collect(ctx context.Context, namespaces []string, since time.Time) ([]result.Pod, string) {
+func (s *slow) Collect(ctx context.Context, suiteRunID string, namespaces []string, since time.Time) ([]result.Pod, string) {
 	s.mu.Lock()
 	s.since = append(s.since, since)
 	s.mu.Unlock()
 	s.wait()
-	return s.watch.Collect(ctx, namespaces, since)
+	return s.watch.Collect(ctx, suiteRunID, namespaces, since)
 }
 
 // While the engine waits for pods, e2e.test goes on with the next tests, and
@@ -211,8 +252,10 @@ type lock struct {
 	refuse error
 	lost   chan struct{}
 
-	mu   sync.Mutex
-	held []string
+	mu    sync.Mutex
+	held  []string
+	taken error // what is found out when somebody asks
+	known error // what was found out so
 }
 
 func (l *lock) Hold(_ context.Context, phase specs.Phase, c result.RunConditions) error {
@@ -225,12 +268,21 @@ func (l *lock) Hold(_ context.Context, phase specs.Phase, c result.RunConditions
 func (l *lock) Lost() <-chan struct{} { return l.lost }
 
 func (l *lock) Err() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	select {
 	case <-l.lost:
 		return errors.New("the lock was lost to another run")
 	default:
-		return nil
+		return l.known
 	}
+}
+
+func (l *lock) Confirm(context.Context) error {
+	l.mu.Lock()
+	l.known = l.taken
+	l.mu.Unlock()
+	return l.Err()
 }
 
 func (l *lock) Release(context.Context) error {
@@ -280,4 +332,75 @@ func TestWhatEndsAfterTheLockWasLostProvesNothing(t *testing.T) {
 	}
 	b.want(done, "a:error b:error")
 	contains(t, "the reason of b", message(done, "b"), "lost to another run")
+}
+
+// at calls do when an event tells of a test.
+func at(what result.EventType, id string, do func()) func(result.Event) {
+	return func(e result.Event) {
+		if e.Type == what && e.Test.ID == id {
+			do()
+		}
+	}
+}
+
+// The runner stood still while a test ran, and nothing has told the engine yet
+// that another run took over: it asks before it records.
+func TestWhatEndedWhileAnotherHadTheClusterIsAnError(t *testing.T) {
+	for _, how := range []string{e2etest.Pass, e2etest.Fail, e2etest.Skip} {
+		b := newBench(t, e2etest.Script{Do: map[string][]string{name("b"): {how}}})
+		l := &lock{lost: make(chan struct{})}
+		b.options.Lock, b.options.Retries = l, 1
+		b.observer.on = at(result.TestStarted, "b", func() {
+			l.mu.Lock()
+			defer l.mu.Unlock()
+			l.taken = errors.New("the cluster lock was lost: taken by run other")
+		})
+		done, err := b.run(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.want(done, "a:passed b:error c:error d:error")
+		contains(t, "the reason of b", message(done, "b"), "taken by run other: that it ")
+		if n := b.count("suite"); n != 1 {
+			t.Errorf("%s: %d processes were started: one after the lock was lost", how, n)
+		}
+		for _, c := range verdict.Judge(done).Cases {
+			if want := map[string]verdict.Outcome{"case-a": verdict.Passed}[c.Case.ID]; c.Outcome != cmp.Or(want, verdict.Error) {
+				t.Errorf("%s: %s is %s: %s", how, c.Case.ID, c.Outcome, c.Reason)
+			}
+		}
+	}
+}
+
+// slowToGo is a way of steering whose removal takes all the time that it is given.
+type slowToGo struct{ steering }
+
+func (s *slowToGo) Remove(ctx context.Context) error {
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+// releasing is a lock that remembers whether there was time to release it.
+type releasing struct {
+	lock
+	release error
+}
+
+func (l *releasing) Release(ctx context.Context) error {
+	l.release = ctx.Err()
+	return nil
+}
+
+func TestTheLockIsReleasedWhateverTimeSteeringTakes(t *testing.T) {
+	b := newBench(t, e2etest.Script{Do: map[string][]string{name("a"): {e2etest.Hang}}}, planned("a", specs.Parallel))
+	l := &releasing{lock: lock{lost: make(chan struct{})}}
+	stop := make(chan struct{})
+	b.options.Lock, b.options.Steering, b.options.Stop, b.options.StopWithin = l, &slowToGo{}, stop, time.Second
+	b.observer.on = at(result.TestStarted, "a", func() { close(stop) })
+	if _, err := b.run(t.Context()); !errors.Is(err, run.ErrInterrupted) {
+		t.Error(err)
+	}
+	if l.release != nil {
+		t.Errorf("no time was left to release the lock: %v", l.release)
+	}
 }

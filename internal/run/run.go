@@ -26,17 +26,28 @@ type Cluster interface {
 	// RemoveNamespaces deletes what the tests of the given e2e.test processes
 	// left, waits until it is gone, and returns how many namespaces it was.
 	RemoveNamespaces(ctx context.Context, suiteRunIDs []string) (int, error)
+	// Outages says when the API server was away since a time, and who saw it; "" is
+	// never.
+	Outages(since time.Time) string
 }
 
-// Evidence observes the pods of tests.
+// Evidence observes the pods of tests, and what happens to the cluster meanwhile.
 type Evidence interface {
+	// Own tells of the run id of an e2e.test process of this run, before its first
+	// test.
+	Own(suiteRunID string)
 	// Collect returns the pods of the namespaces of one attempt of a test that
-	// has just ended, and why they may not be all there were ("" where they
-	// are). since is when the attempt began, or a time before.
-	Collect(ctx context.Context, namespaces []string, since time.Time) (pods []result.Pod, incomplete string)
+	// has just ended, as far as they are of the e2e.test process of that run id,
+	// and why they may not be all there were ("" where they are). since is when
+	// the attempt began, or a time before.
+	Collect(ctx context.Context, suiteRunID string, namespaces []string, since time.Time) (pods []result.Pod, incomplete string)
 	// CollectRun is Collect for an attempt that was killed, and so named no
-	// namespaces: it takes what the e2e.test process of that run id has left.
+	// namespaces: it takes what is left of those of the process.
 	CollectRun(ctx context.Context, suiteRunID string, since time.Time) (pods []result.Pod, incomplete string)
+	// Changes says what happened since a time to nodes, and to the namespaces of
+	// the process but for those that it says to have destroyed itself, and when;
+	// "" for nothing.
+	Changes(ctx context.Context, suiteRunID string, destroyed map[string]time.Time, since time.Time) string
 }
 
 // Steering puts pods where the tests of a group want them.
@@ -58,6 +69,9 @@ type Lock interface {
 	// why.
 	Lost() <-chan struct{}
 	Err() error
+	// Confirm returns nil when it is certain that nobody else has come to work on
+	// the cluster until now.
+	Confirm(ctx context.Context) error
 	// Release must be called in the end, also when Hold failed.
 	Release(ctx context.Context) error
 }
@@ -101,7 +115,8 @@ type Options struct {
 	Stop <-chan struct{}
 	// StopWithin is how long after Stop, or after Deadline, the run has until it
 	// is killed; 0 is no limit. Half of it is e2e.test's to clean up, then its
-	// namespaces are removed and the conditions taken away, and a tenth is left.
+	// namespaces are removed, the conditions taken away and the lock released, each
+	// in a share of its own, and a tenth is left.
 	StopWithin time.Duration
 	// Deadline is when the tests that run are interrupted and no other is
 	// started, as by Stop, but because the run's own time is up. Zero is never.
@@ -136,10 +151,11 @@ var ErrInterrupted = errors.New("interrupted")
 
 // Run runs the tests of the manifest's shard, and returns when all of them
 // have a result, when it was asked to stop ([ErrInterrupted]), or when results
-// cannot be recorded any more. That tests fail is not an error.
+// cannot be recorded any more. That tests fail is not an error. After an error
+// other than [ErrInterrupted] the folder holds a run that did not come to its end.
 func Run(ctx context.Context, o Options) error {
 	o.defaults()
-	e := &engine{Options: o, attempts: map[string][]result.TestRun{}, stopped: make(chan struct{}), killed: ctx.Done(), over: make(chan struct{})}
+	e := &engine{Options: o, attempts: map[string][]result.TestRun{}, sound: map[string]bool{}, stopped: make(chan struct{}), killed: ctx.Done(), over: make(chan struct{})}
 	for i := range e.spent {
 		e.spent[i] = make(chan struct{})
 	}
@@ -157,8 +173,9 @@ type engine struct {
 
 	mu       sync.Mutex
 	attempts map[string][]result.TestRun // finished ones, by test id
+	sound    map[string]bool             // the batches of this execution whose passes count
 	batches  int
-	failure  error  // results cannot be recorded
+	failure  error  // what ends the run early
 	gone     string // why the cluster is given up; "" while it is there
 	late     bool   // the deadline stopped it
 
@@ -182,19 +199,7 @@ func (e *engine) run(ctx context.Context) error {
 	e.decide()
 	defer e.letGo()
 	for _, g := range e.groups() {
-		for try := 0; try <= e.Retries; try++ {
-			again := e.due(g, try)
-			if e.isStopped() {
-				break
-			}
-			if len(again) == 0 {
-				continue // a run that goes on may have only retries left
-			}
-			if try > 0 {
-				e.Observer.Note(fmt.Sprintf("running %d failed tests again", len(again)))
-			}
-			e.runGroup(ctx, again)
-		}
+		e.exhaust(ctx, g)
 	}
 	interrupted := ctx.Err() != nil || isClosed(e.Stop)
 	e.mu.Lock()
@@ -203,16 +208,25 @@ func (e *engine) run(ctx context.Context) error {
 	if gone != "" && !interrupted {
 		e.giveUp(Tests(e.Plan, e.Manifest), gone)
 	}
+	// A run that an error ended has not come to its end: it can be gone on with.
+	if err := e.failed(); err != nil {
+		return err
+	}
 	e.record(result.Event{Type: result.RunFinished, Interrupted: interrupted, OutOfTime: late && !interrupted && e.lacking()})
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	switch {
-	case e.failure != nil:
-		return e.failure
-	case interrupted:
+	if err := e.failed(); err != nil {
+		return err
+	}
+	if interrupted {
 		return ErrInterrupted
 	}
 	return nil
+}
+
+// failed returns the error that ends the run, if any.
+func (e *engine) failed() error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.failure
 }
 
 // deadline is when the run's time is up, which never comes without one, and what
@@ -247,7 +261,8 @@ func (e *engine) heed(ctx context.Context) {
 const (
 	shareSuite   = iota // e2e.test cleans up
 	shareCleanUp        // its namespaces go, and its pods are looked at
-	shareLetGo          // conditions and lock are given up
+	shareUnsteer        // conditions are given up
+	shareUnlock         // the lock is
 	shares
 )
 
@@ -266,7 +281,7 @@ func (e *engine) hurry() {
 		return
 	}
 	began := time.Now()
-	for i, tenths := range [shares]time.Duration{5, 7, 9} {
+	for i, tenths := range [shares]time.Duration{5, 7, 8, 9} {
 		timer := time.NewTimer(time.Until(began.Add(e.StopWithin * tenths / 10)))
 		select {
 		case <-timer.C:
@@ -292,14 +307,9 @@ func (e *engine) within(ctx context.Context, share int) (context.Context, contex
 	return ctx, cancel
 }
 
-// lacking reports whether a test has no fair result.
+// lacking reports whether a test has no answer that counts.
 func (e *engine) lacking() bool {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return slices.ContainsFunc(Tests(e.Plan, e.Manifest), func(t *result.PlannedTest) bool {
-		runs := e.attempts[t.ID]
-		return len(runs) == 0 || runs[len(runs)-1].State == result.TestError
-	})
+	return len(e.unanswered(Tests(e.Plan, e.Manifest))) > 0
 }
 
 // clearLeftovers removes what a run that was killed left in the cluster.
@@ -381,32 +391,73 @@ func (e *engine) groups() [][]*result.PlannedTest {
 	return groups
 }
 
-// due returns the tests of a group that must run: at first those without a
-// fair result, then those that failed.
-func (e *engine) due(group []*result.PlannedTest, try int) []*result.PlannedTest {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	var due []*result.PlannedTest
-	for _, t := range group {
-		runs := e.attempts[t.ID]
-		failures := 0
-		for _, r := range runs {
-			if r.State == result.TestFailed {
-				failures++
+// exhaust runs the tests of a group until none of them is due.
+func (e *engine) exhaust(ctx context.Context, group []*result.PlannedTest) {
+	due := e.unanswered(group)
+	void := map[string]int{}
+	for round := 0; !e.isStopped(); round++ {
+		if round > 0 {
+			due = e.again(group, void)
+			if len(due) == 0 {
+				return
 			}
+			e.Observer.Note(fmt.Sprintf("running %d tests again", len(due)))
 		}
-		var last result.TestState
-		if len(runs) > 0 {
-			last = runs[len(runs)-1].State
-		}
-		switch {
-		case last == "", last == result.TestError && try == 0:
-			due = append(due, t)
-		case last == result.TestFailed && try > 0 && failures <= e.Retries:
-			due = append(due, t)
+		if len(due) > 0 { // a run that goes on may have only retries left
+			e.runGroup(ctx, due)
 		}
 	}
-	return due
+}
+
+// unanswered returns the tests of a group that have no answer that counts.
+func (e *engine) unanswered(group []*result.PlannedTest) []*result.PlannedTest {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return slices.DeleteFunc(slices.Clone(group), func(t *result.PlannedTest) bool { return answered(e.attempts[t.ID], e.isSound) })
+}
+
+// maxVoid is how often a test runs again in one execution because its pass does
+// not count: a process that always dies must not be started for ever.
+const maxVoid = 2
+
+// again returns the tests of a group that have run and must run once more: those
+// that failed and may be retried, and those whose pass is void, which void counts.
+func (e *engine) again(group []*result.PlannedTest, void map[string]int) []*result.PlannedTest {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return slices.DeleteFunc(slices.Clone(group), func(t *result.PlannedTest) bool {
+		runs := e.attempts[t.ID]
+		switch {
+		case len(runs) == 0:
+		case runs[len(runs)-1].State == result.TestPassed && !e.isSound(runs[len(runs)-1].Batch):
+			void[t.ID]++
+			return void[t.ID] > maxVoid
+		case runs[len(runs)-1].State == result.TestFailed:
+			return failures(runs) > e.Retries
+		}
+		return true
+	})
+}
+
+// isSound reports whether the passes of a batch count; e.mu must be held.
+func (e *engine) isSound(batch string) bool {
+	return e.sound[batch] || e.Previous != nil && e.Previous.Sound(batch)
+}
+
+// answered reports whether the newest attempt of a test is an answer: anything
+// but an error, or a pass of a batch whose passes do not count.
+func answered(attempts []result.TestRun, sound func(batch string) bool) bool {
+	if len(attempts) == 0 {
+		return false
+	}
+	last := attempts[len(attempts)-1]
+	switch last.State {
+	case result.TestPassed:
+		return sound(last.Batch)
+	case result.TestError:
+		return false
+	}
+	return true
 }
 
 // runGroup runs tests of one phase and one set of conditions.
@@ -488,7 +539,10 @@ func (e *engine) hold(ctx context.Context, t *result.PlannedTest) bool {
 		}
 	}()
 	if err := e.Lock.Hold(ctx, t.Phase, t.Conditions); err != nil {
-		if !e.isStopped() {
+		switch {
+		case e.Lock.Err() != nil:
+			e.lost(err.Error())
+		case !e.isStopped():
 			e.fail(err)
 		}
 		return false
@@ -499,16 +553,30 @@ func (e *engine) hold(ctx context.Context, t *result.PlannedTest) bool {
 		go func() {
 			select {
 			case <-lost:
-				reason := e.Lock.Err().Error()
-				if err := e.probe(); err != nil {
-					reason = fmt.Sprintf("the API server stopped answering: %v", err)
-				}
-				e.lost(reason)
+				e.lost(e.Lock.Err().Error())
 			case <-e.over:
 			}
 		}()
 	}
 	return true
+}
+
+// unsure tells why the state in which a test has just ended does not count: another
+// may have been at work on the cluster. It is "" where certainly nobody was.
+func (e *engine) unsure(state result.TestState) string {
+	if e.Lock == nil || state == result.TestError {
+		return ""
+	}
+	ctx, cancel := e.untilKilled()
+	defer cancel()
+	err := e.Lock.Confirm(ctx)
+	if err == nil {
+		return ""
+	}
+	if lost := e.Lock.Err(); lost != nil {
+		e.lost(lost.Error())
+	}
+	return err.Error()
 }
 
 // fail ends the run with an error of its own.
@@ -535,21 +603,25 @@ func (e *engine) steer(ctx context.Context, conditions result.RunConditions) err
 // letGo takes the conditions of the last group away, and then leaves the
 // cluster to others; also when the run was stopped.
 func (e *engine) letGo() {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-	defer cancel()
-	ctx, done := e.within(ctx, shareLetGo)
-	defer done()
 	// A run that goes on may have something in force from before it was killed,
 	// and no test left.
 	if e.Steering != nil && (e.Lock == nil || e.held || e.Previous != nil) {
-		if err := e.Steering.Remove(ctx); err != nil {
-			e.Observer.Note(err.Error())
-		}
+		e.inTime(shareUnsteer, e.Steering.Remove)
 	}
 	if e.Lock != nil {
-		if err := e.Lock.Release(ctx); err != nil {
-			e.Observer.Note(err.Error())
-		}
+		e.inTime(shareUnlock, e.Lock.Release)
+	}
+}
+
+// inTime lets something take a minute, or what its share of the time after a stop
+// is, and notes what it could not do.
+func (e *engine) inTime(share int, do func(context.Context) error) {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	ctx, done := e.within(ctx, share)
+	defer done()
+	if err := do(ctx); err != nil {
+		e.Observer.Note(err.Error())
 	}
 }
 
@@ -568,6 +640,7 @@ func (e *engine) giveUp(tests []*result.PlannedTest, reason string) {
 // finishTest records the end of an attempt, and its pods before it: who sees
 // the end on disk sees them, too.
 func (e *engine) finishTest(run result.TestRun, pods ...result.Pod) {
+	run.Pods = len(pods)
 	e.mu.Lock()
 	e.attempts[run.ID] = append(e.attempts[run.ID], run)
 	e.mu.Unlock()
@@ -612,10 +685,10 @@ func (e *engine) whyGone() string {
 	return e.gone
 }
 
-// probe asks the API server whether it is there, a few times before it gives
-// up, and returns the last answer.
+// probe asks the API server whether it is there, before it gives up for about as
+// long as the lock would live without it, and returns the last answer.
 func (e *engine) probe() error {
-	const tries = 5
+	const tries = 14
 	var err error
 	for i := range tries {
 		if i > 0 {
@@ -625,14 +698,18 @@ func (e *engine) probe() error {
 				return err
 			}
 		}
-		ask, cancel := context.WithTimeout(context.Background(), e.HealthInterval)
-		err = e.Cluster.Healthy(ask)
-		cancel()
-		if err == nil {
+		if err = e.healthy(context.Background()); err == nil {
 			return nil
 		}
 	}
 	return err
+}
+
+// healthy asks the API server once whether it is there.
+func (e *engine) healthy(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, e.HealthInterval)
+	defer cancel()
+	return e.Cluster.Healthy(ctx)
 }
 
 // untilKilled returns a context that ends when everything is to stop at once.

@@ -2,6 +2,8 @@ package run_test
 
 import (
 	"errors"
+	"os"
+	"strings"
 	"testing"
 	"time"
 
@@ -47,6 +49,24 @@ func TestADeadlineThatIsNotReachedTellsNothing(t *testing.T) {
 	b.options.Deadline = time.Now().Add(time.Hour)
 	if done := b.must(); done.OutOfTime {
 		t.Error("it says that its time was up")
+	}
+}
+
+// A test may run for hours: a folder that is removed meanwhile is noticed before it
+// has ended.
+func TestAFolderThatIsRemovedEndsTheTestThatRuns(t *testing.T) {
+	b := newBench(t, e2etest.Script{Do: map[string][]string{name("b"): {e2etest.Hang}}})
+	b.options.HealthInterval = 10 * time.Millisecond
+	b.observer.on = func(e result.Event) {
+		if e.Type == result.TestStarted && e.Test.ID == "b" {
+			if err := os.RemoveAll(b.dir); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	err := run.Run(t.Context(), b.options)
+	if err == nil || !strings.Contains(err.Error(), "was removed while the run wrote it") {
+		t.Errorf("got %v", err)
 	}
 }
 

@@ -33,8 +33,8 @@ import (
 type Cordon struct{ *ground }
 
 // NewCordon returns the way of steering that needs no API beyond nodes.
-func NewCordon(client kubernetes.Interface, dyn dynamic.Interface, m Member) (*Cordon, error) {
-	g, err := newGround(client, dyn, m)
+func NewCordon(ctx context.Context, client kubernetes.Interface, dyn dynamic.Interface, m Member) (*Cordon, error) {
+	g, err := newGround(ctx, client, dyn, m)
 	if err != nil {
 		return nil, err
 	}
@@ -95,7 +95,11 @@ func (s *Cordon) marked(n *corev1.Node, c result.RunConditions) (*mark, bool) {
 }
 
 func (g *ground) nodes(ctx context.Context) ([]corev1.Node, error) {
-	list, err := g.client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
+	var list *corev1.NodeList
+	err := cluster.Persist(ctx, func(ctx context.Context) (err error) {
+		list, err = g.client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
+		return err
+	})
 	if err != nil {
 		return nil, fmt.Errorf("listing nodes: %w", permittedNodes(err))
 	}
@@ -114,7 +118,9 @@ func (g *ground) uncordon(ctx context.Context, needed func(mark) *mark) (restore
 		_, err := g.change(ctx, &nodes[i], func(n *corev1.Node) (*mark, bool) {
 			text, ok := n.Annotations[cluster.CordonAnnotation]
 			left := needed(readMark(text))
-			gone = ok && left == nil
+			if ok { // else it is done: the answer to this very change may have been lost
+				gone = left == nil
+			}
 			return left, ok
 		})
 		switch {
@@ -150,9 +156,16 @@ func (g *ground) change(ctx context.Context, n *corev1.Node, decide func(*corev1
 		if err != nil {
 			return false, err
 		}
-		_, err = g.client.CoreV1().Nodes().Patch(ctx, n.Name, types.MergePatchType, patch, metav1.PatchOptions{})
+		nodes, name := g.client.CoreV1().Nodes(), n.Name
+		err = cluster.Persist(ctx, func(ctx context.Context) error {
+			_, err := nodes.Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{})
+			return err
+		})
 		if apierrors.IsConflict(err) {
-			n, err = g.client.CoreV1().Nodes().Get(ctx, n.Name, metav1.GetOptions{})
+			err = cluster.Persist(ctx, func(ctx context.Context) (err error) {
+				n, err = nodes.Get(ctx, name, metav1.GetOptions{})
+				return err
+			})
 			if err == nil {
 				continue
 			}

@@ -56,7 +56,7 @@ func TestCordon(t *testing.T) {
 	patchNode(t, client, "linux-3", `{"spec":{"unschedulable":true}}`)
 	patchNode(t, client, "linux-5", `{"metadata":{"labels":{"node-role.kubernetes.io/control-plane":""}}}`)
 	of := func(m steer.Member) *steer.Cordon {
-		s, err := steer.NewCordon(client, c.Dynamic(), m)
+		s, err := steer.NewCordon(t.Context(), client, c.Dynamic(), m)
 		must(t, err)
 		return s
 	}
@@ -138,7 +138,7 @@ func TestCordon(t *testing.T) {
 }
 
 func none(t *testing.T, client kubernetes.Interface, c *cluster.Cluster, run string) *steer.None {
-	n, err := steer.NewNone(client, c.Dynamic(), member(run, 1))
+	n, err := steer.NewNone(t.Context(), client, c.Dynamic(), member(run, 1))
 	must(t, err)
 	return n
 }

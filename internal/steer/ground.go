@@ -2,9 +2,11 @@ package steer
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -63,13 +65,17 @@ type ground struct {
 	tidied  bool
 }
 
-func newGround(client kubernetes.Interface, dyn dynamic.Interface, m Member) (*ground, error) {
+func newGround(ctx context.Context, client kubernetes.Interface, dyn dynamic.Interface, m Member) (*ground, error) {
 	if m.Note == nil {
 		m.Note = func(string) {}
 	}
 	g := &ground{client: client, dynamic: dyn, member: m}
 	for _, version := range []string{"v1", "v1beta1"} {
-		list, err := client.Discovery().ServerResourcesForGroupVersion(group + "/" + version)
+		var list *metav1.APIResourceList
+		err := cluster.Persist(ctx, func(context.Context) (err error) {
+			list, err = client.Discovery().ServerResourcesForGroupVersion(group + "/" + version)
+			return err
+		})
 		if apierrors.IsNotFound(err) {
 			continue
 		}
@@ -141,7 +147,11 @@ func (g *ground) removePolicies(ctx context.Context, needed func(mark) *mark) er
 	var tokens []string
 	removed := false
 	for _, resource := range []string{bindings, policies} {
-		list, err := g.resource(resource).List(ctx, metav1.ListOptions{LabelSelector: label})
+		var list *unstructured.UnstructuredList
+		err := cluster.Persist(ctx, func(ctx context.Context) (err error) {
+			list, err = g.resource(resource).List(ctx, metav1.ListOptions{LabelSelector: label})
+			return err
+		})
 		if err != nil {
 			return fmt.Errorf("looking for steering policies: %w", err)
 		}
@@ -174,7 +184,9 @@ func (g *ground) removePolicies(ctx context.Context, needed func(mark) *mark) er
 // by now.
 func (g *ground) delete(ctx context.Context, resource string, item *unstructured.Unstructured) error {
 	uid := item.GetUID()
-	err := g.resource(resource).Delete(ctx, item.GetName(), metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}})
+	err := cluster.Persist(ctx, func(ctx context.Context) error {
+		return g.resource(resource).Delete(ctx, item.GetName(), metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}})
+	})
 	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
 		return fmt.Errorf("removing steering %s %s: %w", resource, item.GetName(), err)
 	}
@@ -187,7 +199,11 @@ func (g *ground) tidy(ctx context.Context) error {
 	if g.tidied {
 		return nil
 	}
-	list, err := g.client.CoreV1().Namespaces().List(ctx, metav1.ListOptions{LabelSelector: label})
+	var list *corev1.NamespaceList
+	err := cluster.Persist(ctx, func(ctx context.Context) (err error) {
+		list, err = g.client.CoreV1().Namespaces().List(ctx, metav1.ListOptions{LabelSelector: label})
+		return err
+	})
 	if err != nil {
 		return fmt.Errorf("looking for what a killed run left: %w", err)
 	}
@@ -196,7 +212,7 @@ func (g *ground) tidy(ctx context.Context) error {
 		if readMark(ns.Annotations[annotation]).Run == g.member.RunID {
 			continue // a peer may be asking
 		}
-		if err := g.client.CoreV1().Namespaces().Delete(ctx, ns.Name, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
+		if err := g.deleteNamespace(ctx, ns.Name); err != nil {
 			return fmt.Errorf("removing namespace %s, which a killed run left: %w", ns.Name, err)
 		}
 	}
@@ -204,27 +220,50 @@ func (g *ground) tidy(ctx context.Context) error {
 	return nil
 }
 
+// deleteNamespace begins to remove a namespace that may be gone already.
+func (g *ground) deleteNamespace(ctx context.Context, name string) error {
+	err := cluster.Persist(ctx, func(ctx context.Context) error {
+		return g.client.CoreV1().Namespaces().Delete(ctx, name, metav1.DeleteOptions{})
+	})
+	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
+		return nil
+	}
+	return err
+}
+
 // probing makes a namespace in which the cluster can be asked what it would do
 // with a pod, calls ask, and removes it.
 func (g *ground) probing(ctx context.Context, ask func(ctx context.Context, namespace string) error) error {
-	namespace, err := g.client.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
-		GenerateName: name + "-",
-		Labels:       map[string]string{"e2e-run": name, label: labelValue(g.member.RunID)},
-		Annotations:  map[string]string{annotation: mark{Run: g.member.RunID, Members: []string{g.member.ID}}.String()},
-	}}, metav1.CreateOptions{})
-	if err != nil {
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
+		Name:        name + "-" + randomPart(),
+		Labels:      map[string]string{"e2e-run": name, label: labelValue(g.member.RunID)},
+		Annotations: map[string]string{annotation: mark{Run: g.member.RunID, Members: []string{g.member.ID}}.String()},
+	}}
+	err := cluster.Persist(ctx, func(ctx context.Context) error {
+		_, err := g.client.CoreV1().Namespaces().Create(ctx, namespace, metav1.CreateOptions{})
+		return err
+	})
+	// By its name it is ours: then the answer to an earlier try was lost.
+	if err != nil && !apierrors.IsAlreadyExists(err) {
 		return fmt.Errorf("making a namespace to see whether steering works: %w", err)
 	}
 	defer func() {
-		// Even when the run was interrupted meanwhile.
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
-		defer cancel()
-		_ = g.client.CoreV1().Namespaces().Delete(ctx, namespace.Name, metav1.DeleteOptions{})
+		ctx := ctx
+		if ctx.Err() != nil {
+			// Even now, without using up the time of what comes next.
+			var cancel context.CancelFunc
+			ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
+			defer cancel()
+		}
+		_ = g.deleteNamespace(ctx, namespace.Name) // the next run does it, else
 	}()
 	ctx, cancel := context.WithTimeout(ctx, effectTimeout)
 	defer cancel()
 	return ask(ctx, namespace.Name)
 }
+
+// randomPart is for names and tokens that nobody else ever has.
+func randomPart() string { return strings.ToLower(rand.Text()[:8]) }
 
 // effectTimeout is how long the cluster may take to heed what was put into force.
 // The API server compiles policies from a watch, within about a second.
@@ -247,8 +286,8 @@ func probePod() *corev1.Pod { return cluster.RestrictedPod("probe", "probe") }
 type None struct{ *ground }
 
 // NewNone returns the way of not steering.
-func NewNone(client kubernetes.Interface, dyn dynamic.Interface, m Member) (*None, error) {
-	g, err := newGround(client, dyn, m)
+func NewNone(ctx context.Context, client kubernetes.Interface, dyn dynamic.Interface, m Member) (*None, error) {
+	g, err := newGround(ctx, client, dyn, m)
 	if err != nil {
 		return nil, err
 	}

@@ -2,7 +2,6 @@ package steer
 
 import (
 	"context"
-	"crypto/rand"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -18,6 +17,7 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 
+	"github.com/windows-op-readiness/windows-op-readiness/internal/cluster"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/result"
 	"github.com/windows-op-readiness/windows-op-readiness/specs"
 )
@@ -38,7 +38,7 @@ var ErrForeign = errors.New("has a name that op-readiness needs, and is not its 
 // New finds out how the API server can steer. The error is [ErrNotServed] when
 // it cannot, and [ErrForeign] when a policy of somebody else is in the way.
 func New(ctx context.Context, client kubernetes.Interface, dyn dynamic.Interface, m Member) (*Policy, error) {
-	g, err := newGround(client, dyn, m)
+	g, err := newGround(ctx, client, dyn, m)
 	if err != nil {
 		return nil, err
 	}
@@ -51,7 +51,11 @@ func New(ctx context.Context, client kubernetes.Interface, dyn dynamic.Interface
 			return nil, err
 		}
 	}
-	nodes, err := client.CoreV1().Nodes().List(ctx, metav1.ListOptions{LabelSelector: corev1.LabelOSStable + "=" + string(specs.Windows)})
+	var nodes *corev1.NodeList
+	err = cluster.Persist(ctx, func(ctx context.Context) (err error) {
+		nodes, err = client.CoreV1().Nodes().List(ctx, metav1.ListOptions{LabelSelector: corev1.LabelOSStable + "=" + string(specs.Windows)})
+		return err
+	})
 	if err != nil {
 		return nil, fmt.Errorf("listing the taints of Windows nodes: %w", err)
 	}
@@ -104,7 +108,11 @@ func (s *Policy) Apply(ctx context.Context, conditions result.RunConditions) err
 		return nil
 	}
 	if class := conditions.RuntimeClass; class != "" {
-		if _, err := s.client.NodeV1().RuntimeClasses().Get(ctx, class, metav1.GetOptions{}); err != nil {
+		err := cluster.Persist(ctx, func(ctx context.Context) error {
+			_, err := s.client.NodeV1().RuntimeClasses().Get(ctx, class, metav1.GetOptions{})
+			return err
+		})
+		if err != nil {
 			return fmt.Errorf("runtime class %s, which pods are to get: %w", class, err)
 		}
 	}
@@ -113,7 +121,7 @@ func (s *Policy) Apply(ctx context.Context, conditions result.RunConditions) err
 	// answers for the next.
 	m := mark{
 		Run: s.member.RunID, Conditions: conditions.String(), Members: []string{s.member.ID},
-		Token: fmt.Sprintf("%s-%d-%s", ours, s.member.Shard, strings.ToLower(rand.Text()[:8])),
+		Token: fmt.Sprintf("%s-%d-%s", ours, s.member.Shard, randomPart()),
 	}
 	if err := s.create(ctx, policies, s.policy(conditions, m)); err != nil {
 		return fmt.Errorf("making the steering policy: %w", err)
@@ -138,13 +146,19 @@ func groupToken(runID string, c result.RunConditions) string {
 func (s *Policy) create(ctx context.Context, resource string, o *unstructured.Unstructured) error {
 	const tries = 3
 	for try := 1; ; try++ {
-		_, err := s.resource(resource).Create(ctx, o, metav1.CreateOptions{})
+		err := cluster.Persist(ctx, func(ctx context.Context) error {
+			_, err := s.resource(resource).Create(ctx, o, metav1.CreateOptions{})
+			return err
+		})
 		if !apierrors.IsAlreadyExists(err) || try == tries {
 			return s.permitted(err)
 		}
 		found, err := s.inTheWay(ctx, resource)
 		if err != nil {
 			return err
+		}
+		if found != nil && found.GetAnnotations()[annotation] == o.GetAnnotations()[annotation] {
+			return nil // made by this very call, whose answer was lost
 		}
 		if found != nil {
 			if err := s.delete(ctx, resource, found); err != nil {
@@ -157,7 +171,11 @@ func (s *Policy) create(ctx context.Context, resource string, o *unstructured.Un
 // inTheWay returns the object that has the name that this shard needs, nil where
 // there is none, and [ErrForeign] where it is not ours to remove.
 func (s *Policy) inTheWay(ctx context.Context, resource string) (*unstructured.Unstructured, error) {
-	found, err := s.resource(resource).Get(ctx, s.name(), metav1.GetOptions{})
+	var found *unstructured.Unstructured
+	err := cluster.Persist(ctx, func(ctx context.Context) (err error) {
+		found, err = s.resource(resource).Get(ctx, s.name(), metav1.GetOptions{})
+		return err
+	})
 	switch {
 	case apierrors.IsNotFound(err):
 		return nil, nil

@@ -76,12 +76,30 @@ func TestEveryRequiredPlacementCounts(t *testing.T) {
 	for _, r := range roles(p) {
 		changes := map[string]*result.Run{
 			"not observed":     r.change(base, "", gone),
-			"never on a node":  r.change(base, "", never),
+			"never on a node":  nil,
 			"not fully seen":   copyOf(base),
 			"of another test":  r.change(base, "", func(p result.Pod) []result.Pod { p.Test = "0"; return []result.Pod{p} }),
 			"of another try":   r.change(base, "", func(p result.Pod) []result.Pod { p.Attempt = 7; return []result.Pod{p} }),
 			"by another name":  r.change(base, "", func(p result.Pod) []result.Pod { p.Name = "_"; return []result.Pod{p} }),
 			"on simulated too": nil,
+		}
+		if r.place.NeverStarts {
+			changes["started"] = r.change(base, "", func(p result.Pod) []result.Pod { p.Started = true; return []result.Pod{p} })
+			changes["started the second time"] = r.change(base, "", func(p result.Pod) []result.Pod {
+				q := p
+				q.Started = true
+				return []result.Pod{p, q}
+			})
+		} else {
+			changes["never on a node"] = r.change(base, "", never)
+		}
+		if r.c.NeedsContainers() && !r.place.NeverStarts {
+			// The kubelet rejects pods that way.
+			changes["failed before a container ran"] = r.change(base, "", func(p result.Pod) []result.Pod {
+				p.Started, p.Phases = false, []string{"Pending", "Failed"}
+				return []result.Pod{p}
+			})
+			changes["running, says the phase alone"] = r.change(base, "", func(p result.Pod) []result.Pod { p.Started = false; return []result.Pod{p} })
 		}
 		seen := slices.Clone(base.Attempts[r.test])
 		seen[0].Unobserved = "the watch broke"
@@ -189,12 +207,37 @@ func TestForbiddenImages(t *testing.T) {
 			}
 		}
 	}
-	first := caseOf(p, "core-network-custom-dns").TestIDs[0]
+	first := caseOf(p, "core-storage-hostpath-write").TestIDs[0]
 	for _, image := range []string{"agnhost", "r.example:5000/a/b/agnhost:2@sha256:12", "pause", "registry.k8s.io/pause:3.10"} {
 		ready(t, image, with(first, image, specs.Windows))
 	}
 	for _, image := range []string{"", "agnhost-evil", "agnhost/busybox:1", "pause.exe:1", "docker.io/agnhost/x"} {
 		inconclusive(t, fmt.Sprintf("image %q", image), with(first, image, specs.Windows))
+	}
+}
+
+// Hundreds of thousands of pods are judged, and their problems can be read.
+func TestManyPodsInTheWrongPlace(t *testing.T) {
+	p := planOf(t, result.Selection{Cases: []string{"core-storage-hostpath-write"}}, 1)
+	base := ideal(t, p, 1)
+	r := roles(p)[0]
+	const many = 100_000
+	run := r.change(base, "", func(p result.Pod) []result.Pod {
+		pods := make([]result.Pod, many)
+		for i := range pods {
+			pods[i] = on(other(r.place.OS))(p)[0]
+			pods[i].Name = fmt.Sprintf("%s-%d", p.Name, i)
+		}
+		return pods
+	})
+	c := outcomeOf(t, verdict.Judge(run), r.c.ID)
+	for _, text := range []string{"-0 ran on", "; and 99997 more pods", "; no pod "} {
+		if !strings.Contains(c.Reason, text) {
+			t.Errorf("the reason %q does not say %q", c.Reason, text)
+		}
+	}
+	if c.Outcome != verdict.Unproven || len(c.Reason) > 2000 {
+		t.Errorf("%s, for a reason of %d bytes", c.Outcome, len(c.Reason))
 	}
 }
 
@@ -237,7 +280,7 @@ func TestRespecifiedWithItsOwnCasesARunIsTheSame(t *testing.T) {
 		p := planOf(t, result.Selection{Additional: true}, shards)
 		for shard := 1; shard <= shards; shard++ {
 			run := ideal(t, p, shard)
-			again, err := verdict.Respecify(run, standard, standard)
+			again, err := verdict.Respecify(run, standard, standard, "")
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -51,40 +51,52 @@ func Decide(c *result.PlannedCase, m *result.Manifest) (Outcome, string) {
 	return "", ""
 }
 
-const declaredAirGapped = "declared: the cluster is air-gapped (--air-gapped)"
+// Declared says which declaration keeps a case from being tested, whatever the
+// cluster; "" where none does.
+func Declared(c *result.PlannedCase, d *result.Declarations) string {
+	for _, name := range slices.Concat(c.Needs.Condition, c.Needs.Means) {
+		if reason := declared(name, d); reason != "" {
+			return reason
+		}
+	}
+	return ""
+}
+
+// declared says that the cluster was declared to be without a capability; ""
+// where it was not.
+func declared(name string, d *result.Declarations) string {
+	switch {
+	case name == "internet" && d.AirGapped:
+		return "declared: the cluster is air-gapped (--air-gapped)"
+	case slices.Contains(d.Without, name):
+		return fmt.Sprintf("declared: the cluster is without %s (--without %[1]s)", name)
+	}
+	return ""
+}
 
 // absent says why the cluster does not have a feature of which the standard
 // only speaks where it exists; "" where that is not known.
 func absent(feature string, m *result.Manifest) string {
-	if feature == "internet" && m.Declared.AirGapped {
-		return declaredAirGapped
-	}
-	if slices.Contains(m.Declared.Without, feature) {
-		return fmt.Sprintf("declared: the cluster is without %s (--without %s)", feature, feature)
+	if reason := declared(feature, &m.Declared); reason != "" {
+		return reason
 	}
 	facts := &m.Cluster
 	switch feature {
 	case "dual-stack":
-		single := func(n *result.Node) bool { return len(n.PodCIDRs) == 1 && n.PodCIDRs[0] != "" }
-		if len(facts.Nodes) > 0 && facts.Count(single) == len(facts.Nodes) {
+		if facts.Stack() == result.SingleStack {
 			return "every node has a single pod CIDR: the cluster is not dual-stack"
 		}
 	case "gmsa":
-		if len(facts.APIGroups) > 0 && !slices.Contains(facts.APIGroups, "windows.k8s.io") {
-			return "the API group windows.k8s.io (GMSACredentialSpec) is not served: gMSA is not installed"
+		if facts.Lacks(result.GMSAGroup) {
+			return fmt.Sprintf("the API group %s (GMSACredentialSpec) is not served: gMSA is not installed", result.GMSAGroup)
 		}
 	case "hpc":
-		windows := func(n *result.Node) bool { return n.OS == specs.Windows }
-		other := func(n *result.Node) bool {
-			return windows(n) && n.ContainerRuntime != "" && !strings.HasPrefix(n.ContainerRuntime, "containerd://")
-		}
-		if count := facts.Count(windows); count > 0 && facts.Count(other) == count {
+		if facts.LacksHostProcess() {
 			return "no Windows node runs containerd, which HostProcess containers need"
 		}
 	case "hyperv":
-		const class = "runhcs-wcow-hypervisor"
-		if facts.RuntimeClasses != nil && !slices.Contains(facts.RuntimeClasses, class) {
-			return fmt.Sprintf("there is no RuntimeClass %s", class)
+		if facts.LacksHyperV() {
+			return fmt.Sprintf("there is no RuntimeClass %s", specs.HyperVClass)
 		}
 	}
 	return ""
@@ -93,17 +105,10 @@ func absent(feature string, m *result.Manifest) string {
 // lacking says why a means of testing is not at hand; "" where it is, or
 // where only a test can tell.
 func lacking(means string, m *result.Manifest) string {
-	if slices.Contains(m.Declared.Without, means) {
-		return fmt.Sprintf("declared: the cluster is without %s (--without %s)", means, means)
+	if reason := declared(means, &m.Declared); reason != "" {
+		return reason
 	}
-	if means == "internet" && m.Declared.AirGapped {
-		return declaredAirGapped
-	}
-	count := func(os specs.OS, worker bool) int {
-		return m.Cluster.Count(func(n *result.Node) bool {
-			return n.OS == os && n.Schedulable() && (!worker || !n.ControlPlane)
-		})
-	}
+	usable := func(os specs.OS) int { return m.Cluster.Count(result.Usable(os)) }
 	switch means {
 	case "kubectl":
 		if m.Kubectl == "" {
@@ -114,23 +119,44 @@ func lacking(means string, m *result.Manifest) string {
 			return "its pods say nothing about their operating system, and were not steered to Windows"
 		}
 	case "metrics":
-		if groups := m.Cluster.APIGroups; len(groups) > 0 && !slices.Contains(groups, "metrics.k8s.io") {
-			return "the API group metrics.k8s.io is not served: there is no metrics server"
+		if m.Cluster.Lacks(result.MetricsGroup) {
+			return fmt.Sprintf("the API group %s is not served: there is no metrics server", result.MetricsGroup)
 		}
 	case "linux-worker":
-		if count(specs.Linux, true) == 0 {
+		if usable(specs.Linux) == 0 {
 			return "the cluster has no schedulable Linux worker"
 		}
 	case "untainted-win":
-		if count(specs.Windows, false) == 0 {
+		if usable(specs.Windows) == 0 {
 			return "every Windows node is tainted, cordoned or not ready, and the e2e framework places nothing there"
 		}
+	case "pinned-win":
+		return keptOff(m)
 	case "2-win":
-		if n := count(specs.Windows, false); n < 2 {
-			return fmt.Sprintf("the cluster has %d schedulable Windows nodes, and the tests need 2", n)
+		if n := usable(specs.Windows); n < result.MinimumNodes {
+			return fmt.Sprintf("the cluster has %d schedulable Windows nodes, and the tests need %d", n, result.MinimumNodes)
 		}
 	}
 	return ""
+}
+
+// keptOff says why pods that select Windows by themselves would stay pending; ""
+// where a Windows node takes them. The steering policy gives them tolerations,
+// but for taints by which Kubernetes says that a node is unwell.
+func keptOff(m *result.Manifest) string {
+	policy := m.Steering != "" && m.Steering != result.SteeringCordon
+	takes := func(n *result.Node) bool {
+		return n.OS == specs.Windows && n.Ready && !n.Unschedulable && !slices.ContainsFunc(n.Taints, func(taint string) bool {
+			return !policy || strings.HasPrefix(taint, "node.kubernetes.io/") || strings.HasPrefix(taint, "node.cloudprovider.kubernetes.io/")
+		})
+	}
+	switch {
+	case m.Cluster.Count(takes) > 0:
+		return ""
+	case policy:
+		return "every Windows node is cordoned or not ready, and its pods, which select Windows, would stay pending"
+	}
+	return "every Windows node is tainted, cordoned or not ready, and its pods, which select Windows, get no toleration; --steer=policy gives them one (Kubernetes 1.36)"
 }
 
 // beyondCordon says which of a case's conditions cannot be met by cordoning the
@@ -168,9 +194,7 @@ func nowhereToRun(c *result.PlannedCase, m *result.Manifest) string {
 		roles = append(roles, specs.AnyOS)
 	}
 	for _, os := range roles {
-		on := func(n *result.Node) bool { return os == specs.AnyOS || n.OS == os }
-		nodes := m.Cluster.Count(on)
-		simulated := m.Cluster.Count(func(n *result.Node) bool { return on(n) && n.Simulated })
+		nodes, simulated := m.Cluster.Count(result.Is(os)), m.Cluster.Simulated(result.Is(os))
 		system := ""
 		if os != specs.AnyOS {
 			system = systemName(os) + " "

@@ -13,6 +13,7 @@ import (
 	"github.com/windows-op-readiness/windows-op-readiness/internal/result"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/verdict"
 	"github.com/windows-op-readiness/windows-op-readiness/specs"
+	"github.com/windows-op-readiness/windows-op-readiness/test/recorded"
 )
 
 const version = "v1.36.3"
@@ -85,9 +86,12 @@ func observation(p *result.Plan, t *result.PlannedTest) []result.Pod {
 				seen[key] = true
 				pod := result.Pod{
 					Test: t.ID, Attempt: 1, Namespace: "x-" + string(os), Name: podName(role.Pods), Node: string(os) + "-0", OS: os, Phases: []string{"Pending", "Running"},
-					Images: []string{"registry.k8s.io/e2e-test-images/nginx:1.15-4"},
+					Images: []string{"registry.k8s.io/e2e-test-images/nginx:1.15-4"}, Started: !role.NeverStarts,
 				}
-				if os == specs.Windows {
+				if role.NeverStarts && role.OS == specs.AnyOS {
+					pod.Node, pod.OS, pod.Phases = "", "", []string{"Pending"}
+				}
+				if pod.OS == specs.Windows {
 					pod.WindowsBuild = "10.0.20348"
 					pod.Images = []string{"mirror.example:5000/e2e/agnhost:2.63.0", "registry.k8s.io/pause@sha256:00"}
 				}
@@ -129,7 +133,7 @@ func podName(expression string) string {
 // standard wants it, and reads it back.
 func ideal(t testing.TB, p *result.Plan, shard int) *result.Run {
 	t.Helper()
-	run, err := result.Read(idealFolder(t, p, shard))
+	run, err := result.Load(idealFolder(t, p, shard))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -143,27 +147,15 @@ func idealFolder(t testing.TB, p *result.Plan, shard int) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	events := []result.Event{{Time: began, Type: result.RunStarted}}
+	var decided []result.Decision
 	for i := range p.Cases {
 		if c := &p.Cases[i]; c.Check == verdict.CheckLinuxConformance && c.Shard == shard {
-			events = append(events, result.Event{Type: result.CaseDecided, Case: &result.Decision{ID: c.ID, Outcome: string(verdict.Passed)}})
+			decided = append(decided, result.Decision{ID: c.ID, Outcome: string(verdict.Passed)})
 		}
 	}
-	for i := range p.Tests {
-		test := &p.Tests[i]
-		if test.Shard != shard {
-			continue
-		}
-		run := result.TestRun{ID: test.ID, Name: test.Name, Attempt: 1, Batch: "01"}
-		events = append(events, result.Event{Type: result.TestStarted, Test: &run})
-		for _, pod := range observation(p, test) {
-			events = append(events, result.Event{Type: result.PodObserved, Pod: &pod})
-		}
-		passed := run
-		passed.State, passed.Seconds = result.TestPassed, 1
-		events = append(events, result.Event{Type: result.TestFinished, Test: &passed})
-	}
-	events = append(events, result.Event{Type: result.RunFinished})
+	events := recorded.Execution(p, shard, began, decided, func(test *result.PlannedTest) []recorded.Try {
+		return []recorded.Try{{TestRun: result.TestRun{State: result.TestPassed, Seconds: 1}, Pods: observation(p, test)}}
+	})
 	if err := folder.Append(events...); err != nil {
 		t.Fatal(err)
 	}

@@ -17,6 +17,8 @@ type Judgement struct {
 	Reasons []string `json:"reasons,omitempty"`
 	// Beside are things to know beside the verdict that do not change it.
 	Beside []string `json:"beside,omitempty"`
+	// Declared are the features that the user says the cluster does not have.
+	Declared []Declaration `json:"declared,omitempty"`
 	// Interrupted says that a signal ended the run early.
 	Interrupted bool             `json:"interrupted,omitempty"`
 	Counts      Counts           `json:"counts"`
@@ -44,7 +46,7 @@ type Counts struct {
 	Total  int `json:"total"`
 }
 
-// String returns "20 proven, 13 in part, of 46".
+// String returns "2 proven, 1 in part, of 7".
 func (c Counts) String() string {
 	return fmt.Sprintf("%d proven, %d in part, of %d", c.Proven, c.Parts, c.Total)
 }
@@ -109,7 +111,7 @@ func Judge(run *result.Run) *Judgement {
 	for i := range run.Plan.Tests {
 		j.byID[run.Plan.Tests[i].ID] = &run.Plan.Tests[i]
 	}
-	out := &Judgement{Scope: ScopeOf(run), Interrupted: run.Interrupted, Suites: run.Suites}
+	out := &Judgement{Scope: ScopeOf(run), Declared: declarations(run), Interrupted: run.Interrupted, Suites: run.Standing()}
 	for i := range run.Plan.Cases {
 		c := &run.Plan.Cases[i]
 		if c.Kind != specs.Rule && out.Scope.holds(c) {
@@ -146,6 +148,42 @@ type judge struct {
 	run  *result.Run
 	pods map[attempt][]result.Pod
 	byID map[string]*result.PlannedTest
+	// void says why passes of a batch do not count; "" where they do.
+	void map[string]string
+}
+
+// attempts are those of a test, in which a pass of a batch that is not sound is
+// none, and whose messages say what happened meanwhile.
+func (j *judge) attempts(id string) []result.TestRun {
+	attempts := slices.Clone(j.run.Attempts[id])
+	for i := range attempts {
+		a := &attempts[i]
+		a.Message = a.Why()
+		if a.State != result.TestPassed {
+			continue
+		}
+		if why := j.whyVoid(a.Batch); why != "" {
+			a.State, a.Message = result.TestError, "it passed, which does not count: "+why
+		}
+	}
+	return attempts
+}
+
+func (j *judge) whyVoid(batch string) string {
+	if j.void == nil {
+		j.void = map[string]string{}
+	}
+	why, known := j.void[batch]
+	if !known && !j.run.Sound(batch) {
+		why = "its e2e.test left no report of ginkgo's that agrees"
+		for _, s := range j.run.Suites {
+			if s.Batch == batch {
+				why = fmt.Sprintf("%s of its batch failed: %s", s.Node, s.Message)
+			}
+		}
+	}
+	j.void[batch] = why
+	return why
 }
 
 func (j *judge) judge(c *result.PlannedCase) CaseResult {
@@ -203,7 +241,7 @@ func (j *judge) test(id string) TestResult {
 			Reason:  "the plan names a test that it does not hold",
 		}
 	}
-	out := TestResult{Test: t, Attempts: j.run.Attempts[id]}
+	out := TestResult{Test: t, Attempts: j.attempts(id)}
 	out.Observed = j.observed(id, out.Attempts)
 	if len(out.Attempts) == 0 {
 		_, started := j.run.Unfinished[id]
@@ -247,11 +285,8 @@ func (j *judge) test(id string) TestResult {
 // withoutWindows says why nothing on a cluster can show that Windows works; ""
 // where it has a real Windows node that pods may be put on.
 func withoutWindows(f *result.Facts) string {
-	windows := f.Count(func(n *result.Node) bool { return n.OS == specs.Windows })
-	simulated := f.Count(func(n *result.Node) bool { return n.OS == specs.Windows && n.Simulated })
-	usable := f.Count(func(n *result.Node) bool {
-		return n.OS == specs.Windows && !n.Simulated && n.Ready && !n.Unschedulable
-	})
+	windows, simulated := f.Count(result.Is(specs.Windows)), f.Simulated(result.Is(specs.Windows))
+	usable := f.Count(func(n *result.Node) bool { return n.RealWindows() && n.Ready && !n.Unschedulable })
 	switch {
 	case usable > 0:
 		return ""
@@ -278,6 +313,9 @@ func (j *Judgement) conclude(run *result.Run) {
 		if c.Case.Check == CheckLinuxConformance && c.Outcome == NotTested {
 			j.Beside = append(j.Beside, "Linux conformance was not tested: bring its JUnit with --conformance-junit")
 			continue
+		}
+		if c.Case.Check == CheckWindowsVersion && c.Outcome == Passed && c.Reason != "" {
+			j.Beside = append(j.Beside, "Windows Server: "+c.Reason)
 		}
 		switch {
 		case c.Outcome.Good() && c.Simulated:
@@ -309,14 +347,24 @@ func (j *Judgement) conclude(run *result.Run) {
 	case run.OutOfTime:
 		open = append(open, "the run's time was up before all of its tests had a result")
 	case !run.Finished:
-		open = append(open, "the run was killed, or is still going on")
+		open = append(open, "the run did not come to its end: it was killed, an error ended it, or it is still going on")
 	}
-	if good == 0 {
+	for _, d := range j.Declared {
+		if d.Name == "dual-stack" && d.Yet != "" {
+			open = append(open, "declared: the cluster is without dual-stack (--without dual-stack), yet "+d.Yet)
+		}
+	}
+	empty := j.Scope.empty(run.Plan)
+	if good == 0 && empty == "" {
 		open = append(open, "no requirement in scope was tested and passed")
+	}
+	// Whoever recorded it saw what is not in these results.
+	if was := run.Manifest.Verdict; len(failed)+len(open) == 0 && empty == "" && was != "" && was != string(Ready) {
+		open = append(open, fmt.Sprintf("%s says that the run ended %s, and its results say %s: they were changed", result.ManifestFile, result.Cut(was, 100), Ready))
 	}
 	for _, c := range j.Categories {
 		// A shard, or a few cases, need not touch what has a test.
-		whole := j.Scope.Kind == ScopeCluster || j.Scope.Kind == ScopeCategories
+		whole := j.Scope.Whole() || j.Scope.Kind == ScopeCategories
 		if whole && c.Category.Core() && c.Verdict == NotAsked {
 			open = append(open, fmt.Sprintf("nothing of %s was tested, and every cluster must have it", c.Category))
 		}
@@ -324,12 +372,18 @@ func (j *Judgement) conclude(run *result.Run) {
 	for _, note := range run.Manifest.Notes[:min(len(run.Manifest.Notes), maxNotes)] {
 		j.Beside = append(j.Beside, result.Cut(note, result.MaxMessage))
 	}
+	// A version that cannot be read is an error elsewhere.
+	if note, _ := specs.CheckVersion(run.Plan.KubernetesVersion); note != "" {
+		j.Beside = append(j.Beside, note)
+	}
 	j.Reasons = slices.Concat(failed, open)
 	switch {
 	case len(failed) > 0:
 		j.Verdict = NotReady
 	case len(open) > 0:
 		j.Verdict = Inconclusive
+	case empty != "":
+		j.Verdict, j.Reasons = NotAsked, []string{empty}
 	default:
 		j.Verdict = Ready
 	}

@@ -87,7 +87,7 @@ func TestAFolderThatWasTamperedWithIsNotReady(t *testing.T) {
 		if err := os.WriteFile(path, []byte(strings.Replace(string(data), c.old, c.new, 1)), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		run, err := result.Read(filepath.Dir(path))
+		run, err := result.Load(filepath.Dir(path))
 		if err != nil {
 			t.Fatalf("%s: %v", what, err)
 		}
@@ -144,7 +144,13 @@ func TestRulesOfTheCluster(t *testing.T) {
 				n.WindowsBuild = build
 			}
 		})(run.Manifest)
-		ready(t, build, run)
+		j := ready(t, build, run)
+		// The standard does not name 2025, and nobody is to think that it does.
+		const ours = "the standard names 2019 and 2022; 2025 is accepted because Kubernetes publishes its test images for it"
+		rule := outcomeOf(t, j, "cluster-windows-os-version")
+		if beyond := build == "10.0.26100"; (rule.Reason == ours) != beyond || strings.Contains(strings.Join(j.Beside, " "), ours) != beyond {
+			t.Errorf("%s: reason %q, beside %q", build, rule.Reason, j.Beside)
+		}
 	}
 	// More nodes than needed do no harm, also where they cannot be used.
 	run := copyOf(base)
@@ -209,6 +215,16 @@ func TestNotApplicableNeedsAFactOrADeclaration(t *testing.T) {
 		m.Declared = d
 		return m
 	}
+	tainted := func(steering string, taints ...string) *result.Manifest {
+		m := nodes(func(n *result.Node) {
+			if n.OS == specs.Windows {
+				n.Taints = taints
+			}
+		})
+		m.Steering = steering
+		return m
+	}
+	const pinned = "core-network-custom-dns"
 	const dualStack, gmsa, hpc, internet = "ext-proxy-dual-stack-pods", "ext-ad-gmsa-identity", "ext-hpc-apiserver-access", "core-network-external-dns"
 	for what, c := range map[string]struct {
 		m       *result.Manifest
@@ -243,7 +259,19 @@ func TestNotApplicableNeedsAFactOrADeclaration(t *testing.T) {
 				n.Taints = []string{"os=windows:NoSchedule"}
 			}
 		}), "core-scheduling-insufficient-pending", verdict.NotTested},
-		"no Linux worker": {nodes(func(n *result.Node) { n.ControlPlane = true }), "core-network-service-ip-win-to-linux", verdict.NotTested},
+		"tainted Windows, no steering":    {tainted("", "os=windows:NoSchedule"), pinned, verdict.NotTested},
+		"tainted Windows, cordons":        {tainted(result.SteeringCordon, "os=windows:NoSchedule"), pinned, verdict.NotTested},
+		"tainted Windows, the policy":     {tainted("MutatingAdmissionPolicy v1", "os=windows:NoSchedule"), pinned, ""},
+		"unreachable Windows, the policy": {tainted("MutatingAdmissionPolicy v1", "node.kubernetes.io/unreachable:NoExecute"), pinned, verdict.NotTested},
+		"untainted Windows, no steering":  {tainted(""), pinned, ""},
+		"one tainted Windows node, no steering": {func() *result.Manifest {
+			m := tainted("")
+			m.Cluster.Nodes[2].Taints = []string{"os=windows:NoSchedule"}
+			return m
+		}(), pinned, ""},
+		"cordoned Windows, the policy":               {nodes(func(n *result.Node) { n.Unschedulable = n.OS == specs.Windows }), pinned, verdict.NotTested},
+		"tainted Windows, pods that name their node": {tainted("", "os=windows:NoSchedule"), "ext-hpc-shares-node-ip", ""},
+		"no Linux worker":                            {nodes(func(n *result.Node) { n.ControlPlane = true }), "core-network-service-ip-win-to-linux", verdict.NotTested},
 	} {
 		got, reason := verdict.Decide(caseOf(p, c.id), c.m)
 		if got != c.outcome || (got != "") != (reason != "") {
@@ -257,7 +285,7 @@ func TestNotApplicableNeedsAFactOrADeclaration(t *testing.T) {
 	}
 	// What does not apply blocks nothing, and is not counted.
 	run := copyOf(base)
-	run.Manifest = declared(result.Declarations{AirGapped: true, Without: []string{"gmsa", "netpol", "hpc", "dual-stack"}})
+	run.Manifest = declared(result.Declarations{AirGapped: true, Without: []string{"gmsa", "netpol", "hpc"}})
 	j := ready(t, "a cluster with Core features only", run)
 	if all := verdict.Judge(base).Counts; j.Counts.Total != all.Total || j.Counts.Proven >= all.Proven {
 		t.Errorf("counts %v, and of all features %v", j.Counts, all)
@@ -313,6 +341,7 @@ func TestExitCodeOfEveryOutcome(t *testing.T) {
 					Cluster: result.Facts{Nodes: []result.Node{{Name: "w", OS: specs.Windows, Ready: true}}},
 				},
 				Attempts: map[string][]result.TestRun{},
+				Batches:  []result.Batch{{ID: "01", Exit: "exit code 0", Reconciled: true}},
 				Finished: true,
 			}
 			c := result.PlannedCase{Case: specs.Case{ID: "c", Category: specs.CoreNetwork, Kind: specs.Requirement, Proof: specs.ProofFull}, TestIDs: []string{"c"}, Shard: 1}
@@ -367,8 +396,8 @@ func TestScopes(t *testing.T) {
 		{result.Selection{Categories: []specs.Category{specs.CoreStorage, specs.ExtendNetworkPolicy}}, "Core.Storage, Extend.NetworkPolicy", true, "7 proven, 1 in part, of 9"},
 		{result.Selection{Categories: []specs.Category{specs.ExtendWorker}}, "Extend.Worker", false, ""},
 		{result.Selection{Categories: []specs.Category{specs.ClusterRules}}, "Cluster.Rules", false, "0 proven, 0 in part, of 0"},
-		{result.Selection{Cases: []string{"core-network-custom-dns"}}, "core-network-custom-dns", true, "1 proven, 0 in part, of 1"},
-		{result.Selection{Cases: []string{"core-network-custom-dns", "core-storage-reboot-all-windows-nodes"}}, "core-network-custom-dns, core-storage-reboot-all-windows-nodes", true, "1 proven, 0 in part, of 2"},
+		{result.Selection{Cases: []string{"core-network-custom-dns"}}, "core-network-custom-dns", true, "0 proven, 1 in part, of 1"},
+		{result.Selection{Cases: []string{"core-network-custom-dns", "core-storage-reboot-all-windows-nodes"}}, "core-network-custom-dns, core-storage-reboot-all-windows-nodes", true, "0 proven, 1 in part, of 2"},
 		{result.Selection{Cases: []string{"core-network-distinct-pod-ips"}}, "core-network-distinct-pod-ips", false, "0 proven, 0 in part, of 1"},
 		{result.Selection{Cases: []string{"extra-scheduling-gates"}}, "extra-scheduling-gates", false, "0 proven, 0 in part, of 0"},
 		{result.Selection{Cases: []string{"cluster-node-count"}}, "cluster-node-count", false, "0 proven, 0 in part, of 0"},
@@ -397,10 +426,54 @@ func TestScopes(t *testing.T) {
 	}
 }
 
+func TestAnEmptyShard(t *testing.T) {
+	p := planOf(t, result.Selection{Categories: []specs.Category{specs.ExtendNetworkPolicy}}, 4)
+	const says = "shard 4 of 4 is empty"
+	run := ideal(t, p, 4)
+	j := want(t, "an empty shard", run, verdict.NotAsked, verdict.ExitReady)
+	if len(j.Reasons) != 1 || !strings.HasPrefix(j.Reasons[0], says) {
+		t.Errorf("the reasons are %q", j.Reasons)
+	}
+	// It vouches for nothing, and hides nothing.
+	killed := copyOf(run)
+	killed.Finished = false
+	inconclusive(t, "an empty shard that was killed", killed)
+	odd := copyOf(run)
+	odd.Problems = []string{"a line is odd"}
+	inconclusive(t, "an empty shard with a problem", odd)
+	whole := merged(t, idealFolder(t, p, 1), idealFolder(t, p, 2), idealFolder(t, p, 3), idealFolder(t, p, 4))
+	if j := ready(t, "all shards", whole); len(j.Beside) > 0 {
+		t.Errorf("beside the whole is said: %q", j.Beside)
+	}
+	// Where the plan has nothing to run, nobody has.
+	none := planOf(t, result.Selection{Cases: []string{"core-network-distinct-pod-ips"}}, 2)
+	for shard := 1; shard <= 2; shard++ {
+		inconclusive(t, "a plan without tests", ideal(t, none, shard))
+	}
+}
+
+func TestAVersionThatIsNewerThanAllThatAreKnownIsSaid(t *testing.T) {
+	p := planOf(t, result.Selection{}, 1)
+	base := ideal(t, p, 1)
+	for version, want := range map[string]bool{"v1.36.9": false, "v1.37.0-alpha.1": true, "v1.40.2": true} {
+		run := copyOf(base)
+		plan := *run.Plan
+		plan.KubernetesVersion = version
+		run.Plan = &plan
+		j := ready(t, version, run)
+		if got := slices.ContainsFunc(j.Beside, func(s string) bool {
+			return strings.HasPrefix(s, "no case was checked against Kubernetes "+version[1:5]+": the newest is ")
+		}); got != want {
+			t.Errorf("%s: beside the verdict is said %q", version, j.Beside)
+		}
+	}
+}
+
 func TestAStandardWithoutACoreCategorySaysNothingOfTheCluster(t *testing.T) {
 	p := planOf(t, result.Selection{}, 1)
 	p.Cases = slices.DeleteFunc(p.Cases, func(c result.PlannedCase) bool { return c.Category == specs.CoreConcurrent })
-	if j := verdict.Judge(ideal(t, p, 1)); j.Scope.Kind == verdict.ScopeCluster || slices.Contains(j.Scope.Categories, specs.CoreConcurrent) {
+	delete(p.Standard, specs.CoreConcurrent)
+	if j := verdict.Judge(ideal(t, p, 1)); j.Scope.Kind != verdict.ScopeStandard || j.Scope.Standard == nil {
 		t.Errorf("the scope is %s", j.Scope)
 	}
 }

@@ -18,22 +18,7 @@ import (
 // combined merges folders of several runs, in an order that must not matter.
 func combined(t *testing.T, dirs ...string) (*result.Run, error) {
 	t.Helper()
-	var runs []*result.Run
-	for _, dir := range slices.Backward(dirs) {
-		run, err := result.Read(dir)
-		if err != nil {
-			t.Fatal(err)
-		}
-		runs = append(runs, run)
-	}
-	folder, err := result.MergeRuns(filepath.Join(t.TempDir(), "merged"), filepath.Join(t.TempDir(), "temp"), runs, false)
-	if err != nil {
-		return nil, err
-	}
-	if err := folder.Close(); err != nil {
-		t.Fatal(err)
-	}
-	return result.Read(folder.Dir())
+	return mergeThem(t, true, dirs...)
 }
 
 // runOf makes the folder of a run of its own, of whatever is selected.
@@ -54,7 +39,7 @@ func only(categories ...specs.Category) result.Selection {
 // fails makes the tests of a case fail in a folder.
 func fails(t *testing.T, dir, id string) {
 	t.Helper()
-	run, err := result.Read(dir)
+	run, err := result.Load(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,10 +50,17 @@ func fails(t *testing.T, dir, id string) {
 		t.Fatal(err)
 	}
 	lines := strings.Split(string(data), "\n")
+	broken := map[string]bool{} // batches
 	for i, line := range lines {
 		for _, test := range c.TestIDs {
 			if strings.Contains(line, `"`+test+`"`) {
 				lines[i] = strings.ReplaceAll(line, `"state":"passed"`, `"state":"failed","message":"it broke"`)
+				broken[run.Attempts[test][0].Batch] = true
+			}
+		}
+		for batch := range broken {
+			if strings.Contains(line, `"batch-finished","batch":{"id":"`+batch+`"`) {
+				lines[i] = strings.ReplaceAll(line, "exit code 0", "exit code 1")
 			}
 		}
 	}
@@ -115,7 +107,7 @@ func TestACategoryEachJudgesAsOneRun(t *testing.T) {
 func TestANewerCategoryReplacesThatOfAnOlderRun(t *testing.T) {
 	older := runOf(t, "whole", 0, result.Selection{})
 	newer := runOf(t, "network", 1, only(specs.CoreNetwork))
-	run, err := result.Read(newer)
+	run, err := result.Load(newer)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -170,11 +162,11 @@ func TestAFewCasesDoNotMakeACategory(t *testing.T) {
 // A plan that names tests of another run must not get that run's results.
 func TestARunCannotBorrowResults(t *testing.T) {
 	network, thief := runOf(t, "network", 0, only(specs.CoreNetwork)), runOf(t, "thief", 1, only(specs.CoreStorage))
-	rich, err := result.Read(network)
+	rich, err := result.Load(network)
 	if err != nil {
 		t.Fatal(err)
 	}
-	poor, err := result.Read(thief)
+	poor, err := result.Load(thief)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -259,7 +251,7 @@ func TestAnInterruptedRunAmongSeveralIsInconclusive(t *testing.T) {
 // that it plans, and gives it none.
 func FuzzMergeRuns(f *testing.F) {
 	good := idealFolder(f, planOf(f, only(specs.CoreNetwork), 1), 1)
-	network, err := result.Read(good)
+	network, err := result.Load(good)
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -300,16 +292,11 @@ func FuzzMergeRuns(f *testing.F) {
 		if err := os.WriteFile(filepath.Join(dir, names[2]), events, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		run, err := result.Read(dir)
+		run, err := result.Load(dir)
 		if err != nil {
 			return
 		}
-		folder, err := result.MergeRuns(filepath.Join(dir, "merged"), filepath.Join(dir, "temp"), []*result.Run{network, run}, true)
-		if err != nil {
-			return
-		}
-		folder.Close()
-		whole, err := result.Read(folder.Dir())
+		whole, err := result.Merge([]*result.Run{network, run}, true)
 		if err != nil {
 			return
 		}

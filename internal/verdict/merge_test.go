@@ -29,22 +29,40 @@ func merged(t *testing.T, dirs ...string) *result.Run {
 
 func merge(t *testing.T, dirs ...string) (*result.Run, error) {
 	t.Helper()
+	return mergeThem(t, false, dirs...)
+}
+
+// mergeThem merges folders, and writes what they make together: in memory and
+// read back it is judged the same.
+func mergeThem(t *testing.T, acrossRuns bool, dirs ...string) (*result.Run, error) {
+	t.Helper()
 	var runs []*result.Run
 	for _, dir := range slices.Backward(dirs) {
-		run, err := result.Read(dir)
+		run, err := result.Load(dir)
 		if err != nil {
 			t.Fatal(err)
 		}
 		runs = append(runs, run)
 	}
-	folder, err := result.Merge(filepath.Join(t.TempDir(), "merged"), runs)
+	inMemory, err := result.Merge(runs, acrossRuns)
 	if err != nil {
 		return nil, err
+	}
+	folder, err := inMemory.Save(filepath.Join(t.TempDir(), "merged"))
+	if err != nil {
+		t.Fatal(err)
 	}
 	if err := folder.Close(); err != nil {
 		t.Fatal(err)
 	}
-	return result.Read(folder.Dir())
+	onDisk, err := result.Load(folder.Dir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a, b := verdict.Judge(inMemory), verdict.Judge(onDisk); a.Verdict != b.Verdict || a.Counts != b.Counts || !reflect.DeepEqual(a.Outcomes, b.Outcomes) || !slices.Equal(a.Reasons, b.Reasons) {
+		t.Errorf("in memory %s %v %v %q, and read back %s %v %v %q", a.Verdict, a.Counts, a.Outcomes, a.Reasons, b.Verdict, b.Counts, b.Outcomes, b.Reasons)
+	}
+	return onDisk, nil
 }
 
 // shardFolders writes an ideal folder for each shard of one run.
@@ -163,9 +181,15 @@ func TestAKilledShardKeepsWhatItHas(t *testing.T) {
 func TestARerunHealsVisibly(t *testing.T) {
 	p, dirs := shardFolders(t)
 	test := firstGating(t, p, 3)
-	fail := result.Event{Time: began, Type: result.TestFinished, Test: &result.TestRun{ID: test.ID, Name: test.Name, Attempt: 1, Batch: "01", State: result.TestFailed, Message: "boom"}}
-	broken := result.Event{Time: began, Type: result.SuiteFailed, Suite: &result.Suite{Batch: "01", Node: "BeforeSuite", Message: "no"}}
-	first := withEvents(t, p, 3, 1, fail, broken)
+	batch := result.Batch{ID: "01", Phase: test.Phase, Conditions: test.Conditions}
+	ended := batch
+	ended.Exit = "exit code 1"
+	first := withEvents(t, p, 3, 1,
+		result.Event{Time: began, Type: result.BatchStarted, Batch: &batch},
+		result.Event{Time: began, Type: result.TestFinished, Test: &result.TestRun{ID: test.ID, Name: test.Name, Attempt: 1, Batch: "01", State: result.TestFailed, Message: "boom"}},
+		result.Event{Time: began, Type: result.SuiteFailed, Suite: &result.Suite{Batch: "01", Node: "BeforeSuite", Message: "no"}},
+		result.Event{Time: began, Type: result.BatchFinished, Batch: &ended},
+	)
 	want(t, "before the rerun", merged(t, dirs[0], dirs[1], first, dirs[3]), verdict.NotReady, verdict.ExitNotReady)
 
 	editManifest(t, dirs[2], func(m *result.Manifest) { m.Attempt = 2 })
@@ -280,4 +304,23 @@ func TestFindLooksWhereArtifactsAreDownloaded(t *testing.T) {
 	if _, err := result.Find([]string{filepath.Join(parent, "other")}); err == nil || !strings.Contains(err.Error(), "holds no results folder") {
 		t.Errorf("a folder without results: %v", err)
 	}
+}
+
+// eventsIn are the events of a folder.
+func eventsIn(t *testing.T, dir string) []result.Event {
+	t.Helper()
+	file, err := os.Open(filepath.Join(dir, result.EventsFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	var events []result.Event
+	for dec := json.NewDecoder(file); dec.More(); {
+		var e result.Event
+		if err := dec.Decode(&e); err != nil {
+			t.Fatal(err)
+		}
+		events = append(events, e)
+	}
+	return events
 }

@@ -32,7 +32,14 @@ type attempt struct {
 // was deleted and made again under its name is there twice: what the first one
 // showed counts.
 func podsOf(run *result.Run) map[attempt][]result.Pod {
-	pods := map[attempt][]result.Pod{}
+	count := map[attempt]int{}
+	for i := range run.Pods {
+		count[attempt{run.Pods[i].Test, run.Pods[i].Attempt}]++
+	}
+	pods := make(map[attempt][]result.Pod, len(count))
+	for of, n := range count {
+		pods[of] = make([]result.Pod, 0, n)
+	}
 	for _, p := range run.Pods {
 		of := attempt{p.Test, p.Attempt}
 		pods[of] = append(pods[of], p)
@@ -103,8 +110,8 @@ func where(p result.Pod) string {
 // windowsRelease names a build as its images are tagged, such as "ltsc2022"; one
 // that is not known stays as it is.
 func windowsRelease(build string) string {
-	if year := windowsBuilds[build]; year != "" {
-		return "ltsc" + year
+	if r, ok := specs.LookupWindowsBuild(build); ok {
+		return "ltsc" + r.Year
 	}
 	return build
 }

@@ -43,14 +43,15 @@ const (
 	// in error, or that nothing was tested at all.
 	Inconclusive Verdict = "inconclusive"
 	// NotAsked is the verdict of a category in which nothing is asked of this
-	// cluster, or nothing has a test. A run as a whole never has it.
+	// cluster, or nothing has a test, and of an empty shard of a plan that is
+	// not empty. A run as a whole never has it.
 	NotAsked Verdict = "not-asked"
 )
 
 // ExitCode returns the exit code that the verdict stands for.
 func (v Verdict) ExitCode() int {
 	switch v {
-	case Ready:
+	case Ready, NotAsked:
 		return ExitReady
 	case NotReady:
 		return ExitNotReady

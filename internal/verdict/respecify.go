@@ -12,11 +12,16 @@ import (
 
 // Respecify returns the run as if it had been planned with other cases: those
 // of changed spec files that the run would have selected. standard are all cases
-// of these files. What was run and observed stays as it is recorded; where it
-// has no answer to what a case asks, because the case's tests did not run, or ran
-// under other conditions, the case is not tested, and says so. The run that is
-// given is not changed.
-func Respecify(run *result.Run, standard, selected []specs.Case) (*result.Run, error) {
+// of these files, and specDir is their folder, "" for this program's own
+// standard. What was run and observed stays as it is recorded; where it has no
+// answer to what a case asks, because the case's tests did not run, or ran under
+// other conditions, the case is not tested, and says so. The run that is given is
+// not changed.
+func Respecify(run *result.Run, standard, selected []specs.Case, specDir string) (*result.Run, error) {
+	digest, err := specs.Digest(standard)
+	if err != nil {
+		return nil, err
+	}
 	r := &respecified{run: run, recorded: map[string]*result.PlannedCase{}}
 	for i := range run.Plan.Cases {
 		r.recorded[run.Plan.Cases[i].ID] = &run.Plan.Cases[i]
@@ -30,7 +35,8 @@ func Respecify(run *result.Run, standard, selected []specs.Case) (*result.Run, e
 		r.class = class
 	}
 	p := *run.Plan
-	p.Cases, p.Tests, p.Standard = nil, slices.Clone(run.Plan.Tests), map[specs.Category]int{}
+	p.Cases, p.Tests = nil, slices.Clone(run.Plan.Tests)
+	p.Standard, p.StandardDigest = map[specs.Category]int{}, digest
 	for i := range standard {
 		if standard[i].Kind == specs.Requirement {
 			p.Standard[standard[i].Category]++
@@ -50,8 +56,10 @@ func Respecify(run *result.Run, standard, selected []specs.Case) (*result.Run, e
 			}
 		}
 	}
-	other := *run
-	other.Plan = &p
+	other, m := *run, *run.Manifest
+	m.SpecDir = specDir
+	m.Verdict = "" // of other cases
+	other.Plan, other.Manifest = &p, &m
 	return &other, errors.Join(errs...)
 }
 

@@ -20,14 +20,6 @@ const (
 	CheckCoreImages         = "core-images"
 )
 
-// windowsBuilds are the builds of Windows Server that the KEP names, and the
-// one newer LTSC release for which Kubernetes' test images are published.
-var windowsBuilds = map[string]string{
-	"10.0.17763": "2019",
-	"10.0.20348": "2022",
-	"10.0.26100": "2025",
-}
-
 // sumsUp reports whether a check speaks about the results of other cases.
 func sumsUp(check string) bool {
 	switch check {
@@ -118,16 +110,15 @@ func (j *judge) everywhere(rule func(*result.Facts) (Outcome, string)) (Outcome,
 }
 
 func nodeCount(f *result.Facts) (Outcome, string) {
-	const want = 2
 	var missing []string
 	enough := true
 	for _, os := range []specs.OS{specs.Linux, specs.Windows} {
-		all := f.Count(func(n *result.Node) bool { return n.OS == os && n.Schedulable() })
-		simulated := f.Count(func(n *result.Node) bool { return n.OS == os && n.Schedulable() && n.Simulated })
-		if all-simulated < want {
-			missing = append(missing, fmt.Sprintf("%d schedulable %s nodes (%d simulated)", all, systemName(os), simulated))
+		schedulable := func(n *result.Node) bool { return n.OS == os && n.Schedulable() }
+		all := f.Count(schedulable)
+		if f.Count(result.Counting(os)) < result.MinimumNodes {
+			missing = append(missing, fmt.Sprintf("%d schedulable %s nodes (%d simulated)", all, systemName(os), f.Simulated(schedulable)))
 		}
-		enough = enough && all >= want
+		enough = enough && all >= result.MinimumNodes
 	}
 	switch {
 	case len(missing) == 0:
@@ -135,32 +126,50 @@ func nodeCount(f *result.Facts) (Outcome, string) {
 	case enough:
 		return NotTested, "simulated nodes do not count: " + strings.Join(missing, ", ")
 	}
-	return Failed, fmt.Sprintf("the standard asks for %d of each: %s", want, strings.Join(missing, ", "))
+	return Failed, fmt.Sprintf("the standard asks for %d of each: %s", result.MinimumNodes, strings.Join(missing, ", "))
+}
+
+// AcceptedReleases tells which releases of Windows Server the standard names,
+// and why others are accepted.
+func AcceptedReleases() string {
+	var named, more []string
+	for _, r := range specs.WindowsReleases() {
+		if r.Standard {
+			named = append(named, r.Year)
+		} else {
+			more = append(more, r.Year)
+		}
+	}
+	return fmt.Sprintf("the standard names %s; %s is accepted because Kubernetes publishes its test images for it",
+		strings.Join(named, " and "), strings.Join(more, " and "))
 }
 
 func windowsVersion(f *result.Facts) (Outcome, string) {
 	var unknown, unsupported []string
-	real, simulated := 0, 0
+	found, beyond := false, false
 	for i := range f.Nodes {
 		n := &f.Nodes[i]
-		switch {
-		case n.OS != specs.Windows:
-		case n.Simulated:
-			simulated++
+		if !n.RealWindows() {
+			continue
+		}
+		switch release, ok := specs.LookupWindowsBuild(n.WindowsBuild); {
 		case n.WindowsBuild == "":
 			unknown = append(unknown, n.Name)
-		case windowsBuilds[n.WindowsBuild] == "":
+		case !ok:
 			unsupported = append(unsupported, n.Name+" runs "+n.WindowsBuild)
 		default:
-			real++
+			found, beyond = true, beyond || !release.Standard
 		}
 	}
+	simulated := f.Simulated(result.Is(specs.Windows))
 	switch {
 	case len(unsupported) > 0:
-		return Failed, "the standard knows Windows Server 2019, 2022 and 2025: " + strings.Join(unsupported, ", ")
+		return Failed, fmt.Sprintf("%s: %s", AcceptedReleases(), strings.Join(unsupported, ", "))
 	case len(unknown) > 0:
 		return NotTested, "nodes without the label node.kubernetes.io/windows-build: " + strings.Join(unknown, ", ")
-	case real > 0:
+	case beyond:
+		return Passed, AcceptedReleases()
+	case found:
 		return Passed, ""
 	case simulated > 0:
 		return NotTested, fmt.Sprintf("all %d Windows nodes are simulated", simulated)

@@ -2,7 +2,6 @@ package verdict
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/windows-op-readiness/windows-op-readiness/internal/result"
@@ -14,7 +13,9 @@ type ScopeKind string
 
 // The kinds of scopes.
 const (
-	ScopeCluster    ScopeKind = "cluster"
+	ScopeCluster ScopeKind = "cluster"
+	// ScopeStandard is all of another standard than this program's.
+	ScopeStandard   ScopeKind = "standard"
 	ScopeCategories ScopeKind = "categories"
 	ScopeCases      ScopeKind = "cases"
 	ScopeShard      ScopeKind = "shard"
@@ -29,50 +30,56 @@ type Scope struct {
 	Shards     int              `json:"shards,omitempty"`
 	Categories []specs.Category `json:"categories,omitempty"`
 	Cases      []string         `json:"cases,omitempty"`
+	// Standard is the one that was judged by, where it is not this program's.
+	Standard *Standard `json:"standard,omitempty"`
 }
 
 // ScopeOf returns the scope of a run: its shard's cases where it is one of
-// several that were not merged, otherwise what its plan selected. A plan of spec files that lack a
-// Core category says nothing of the cluster as a whole.
+// several that were not merged, otherwise what its plan selected. Only this
+// program's own standard, as a whole, says something of the cluster.
 func ScopeOf(run *result.Run) Scope {
 	sel := &run.Plan.Selection
+	s := Scope{Standard: otherStandard(run)}
 	switch {
 	case run.Plan.Shards > 1 && !run.Merged():
-		return Scope{Kind: ScopeShard, Shard: run.Manifest.Shard, Shards: run.Plan.Shards}
-	case sel.Whole() && hasCore(run.Plan):
-		return Scope{Kind: ScopeCluster}
+		s.Kind, s.Shard, s.Shards = ScopeShard, run.Manifest.Shard, run.Plan.Shards
+	case sel.Whole() && s.Standard != nil:
+		s.Kind = ScopeStandard
 	case sel.Whole():
-		s := Scope{Kind: ScopeCategories}
-		for i := range run.Plan.Cases {
-			if c := run.Plan.Cases[i].Category; !slices.Contains(s.Categories, c) {
-				s.Categories = append(s.Categories, c)
-			}
-		}
-		return s
+		s.Kind = ScopeCluster
 	case len(sel.Cases)+len(sel.Labels)+len(sel.Capabilities) == 0:
-		return Scope{Kind: ScopeCategories, Categories: sel.Categories}
-	}
-	s := Scope{Kind: ScopeCases}
-	for i := range run.Plan.Cases {
-		s.Cases = append(s.Cases, run.Plan.Cases[i].ID)
+		s.Kind, s.Categories = ScopeCategories, sel.Categories
+	default:
+		s.Kind = ScopeCases
+		for i := range run.Plan.Cases {
+			s.Cases = append(s.Cases, run.Plan.Cases[i].ID)
+		}
 	}
 	return s
 }
 
-// hasCore reports whether the plan has a requirement of every Core category.
-func hasCore(plan *result.Plan) bool {
-	for _, category := range specs.Categories() {
-		if category.Core() && !slices.ContainsFunc(plan.Cases, func(c result.PlannedCase) bool {
-			return c.Kind == specs.Requirement && c.Category == category
-		}) {
-			return false
-		}
+// String names the scope for people, and the standard where it is another:
+// "Core.Network of another standard (4 requirements, spec files of DIR, sha256:…)".
+func (s Scope) String() string {
+	if s.Standard == nil {
+		return s.part()
 	}
-	return true
+	count := fmt.Sprintf("%d requirements", s.Standard.Requirements)
+	if s.Standard.Requirements == 1 {
+		count = "1 requirement"
+	}
+	if s.Kind == ScopeStandard {
+		return fmt.Sprintf("%s of another standard (%s)", count, s.Standard.name())
+	}
+	return fmt.Sprintf("%s of another standard (%s, %s)", clip(s.part(), maxScope), count, s.Standard.name())
 }
 
-// String names the scope for people.
-func (s Scope) String() string {
+// maxScope is how much of a scope's own name is left where a standard's follows:
+// what is said of the standard must not be cut off.
+const maxScope = 150
+
+// part names what of a standard the scope is over.
+func (s *Scope) part() string {
 	switch s.Kind {
 	case ScopeCluster:
 		return "the cluster"
@@ -92,13 +99,25 @@ func (s Scope) String() string {
 	}
 }
 
+// Whole reports whether the scope is all of a standard.
+func (s *Scope) Whole() bool { return s.Kind == ScopeCluster || s.Kind == ScopeStandard }
+
 // holds reports whether the scope covers the case. The rules that sum up
-// other categories are nobody's but the whole cluster's.
+// other categories are nobody's but a whole standard's.
 func (s *Scope) holds(c *result.PlannedCase) bool {
 	if s.Kind == ScopeShard {
 		return c.Shard == s.Shard && !sumsUp(c.Check)
 	}
-	return s.Kind == ScopeCluster || !sumsUp(c.Check)
+	return s.Whole() || !sumsUp(c.Check)
+}
+
+// empty says that of a plan that has tests nothing is the scope's, which is a
+// shard then; "" elsewhere.
+func (s *Scope) empty(plan *result.Plan) string {
+	if s.Kind != ScopeShard || !plan.EmptyShard(s.Shard) {
+		return ""
+	}
+	return fmt.Sprintf("%s is empty: all that the plan holds is in other shards, so there is nothing to run and nothing to judge here", s)
 }
 
 // standard counts the requirements in the scope by category: those of the
@@ -106,7 +125,7 @@ func (s *Scope) holds(c *result.PlannedCase) bool {
 func (s *Scope) standard(plan *result.Plan) map[specs.Category]int {
 	counts := map[specs.Category]int{}
 	switch s.Kind {
-	case ScopeCluster:
+	case ScopeCluster, ScopeStandard:
 		return plan.Standard
 	case ScopeCategories:
 		for _, c := range s.Categories {

@@ -153,9 +153,7 @@ func run(c *config.Config, cell config.Cell) *job {
 	if len(flags) > 0 {
 		j.With = append(j.With, value{"args", strings.Join(flags, "\n")})
 	}
-	if !slices.Equal(settings.RunsOn, config.Values{defaultRunner}) {
-		j.With = append(j.With, value{"runs-on", labels(settings.RunsOn)})
-	}
+	j.With = append(j.With, runsOn(settings.RunsOn)...)
 	j.With = append(j.With, value{"timeout-minutes", int(time.Duration(c.Run.Timeout).Minutes())})
 	return j
 }
@@ -201,9 +199,7 @@ func commenter(c *config.Config) *workflow {
 	if bases := bases(c); len(bases) > 0 {
 		j.With = append(j.With, value{"args", strings.Join(bases, "\n")})
 	}
-	if s := c.GitHub.RunsOn; len(s) == 1 && s[0] != defaultRunner {
-		j.With = append(j.With, value{"runs-on", s[0]})
-	}
+	j.With = append(j.With, runsOn(c.GitHub.Comment.RunsOn)...)
 	return &workflow{
 		Name: c.GitHub.Workflow + ": comment",
 		On:   on{WorkflowRun: &workflowRun{Workflows: []string{c.GitHub.Workflow}, Types: []string{"completed"}}},

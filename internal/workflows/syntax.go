@@ -2,6 +2,7 @@ package workflows
 
 import (
 	"encoding/json"
+	"slices"
 
 	"gopkg.in/yaml.v3"
 
@@ -109,11 +110,15 @@ func mapping(entries []value) (*yaml.Node, error) {
 	return n, nil
 }
 
-// labels are a runner's, as the reusable workflow takes them: in JSON.
-func labels(names []string) string {
-	data, err := json.Marshal(names)
+// runsOn is the input of the reusable workflows for a runner, which they take in
+// JSON; none for the one that is their default.
+func runsOn(labels config.Values) values {
+	if len(labels) == 0 || slices.Equal(labels, config.Values{defaultRunner}) {
+		return nil
+	}
+	data, err := json.Marshal(labels)
 	if err != nil {
 		panic(err) // texts always have a form in JSON
 	}
-	return string(data)
+	return values{{"runs-on", string(data)}}
 }

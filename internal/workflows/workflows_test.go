@@ -1,6 +1,7 @@
 package workflows_test
 
 import (
+	"encoding/json"
 	"errors"
 	"os"
 	"path/filepath"
@@ -240,6 +241,34 @@ func TestTheCommenterListensToTheWorkflowOfPullRequests(t *testing.T) {
 	}
 	if files = render(t, parse(t, minimal+strings.Replace(own, "  pullRequests: {}\n", "", 1))); files["comment.yml"]+files["pull-requests.yml"] != "" || files["scheduled.yml"] == "" {
 		t.Errorf("without pull requests: %v", files)
+	}
+}
+
+// The reusable workflows take runners through fromJSON. The comment is written
+// with a token that may write, so it does not go where pull requests run code.
+func TestRunners(t *testing.T) {
+	for _, c := range []struct{ settings, jobs, comment string }{
+		{"", `null`, `null`},
+		{"  runsOn: windows-lab\n", `["windows-lab"]`, `null`},
+		{"  runsOn: [self-hosted, \"lab's\"]\n  comment: {runsOn: trusted}\n", `["self-hosted","lab's"]`, `["trusted"]`},
+		{"  comment: {runsOn: [trusted, linux]}\n", `null`, `["trusted","linux"]`},
+	} {
+		files := render(t, parse(t, minimal+strings.Replace(own, "github:\n", "github:\n"+c.settings, 1)))
+		for name, want := range map[string]string{"pull-requests.yml": c.jobs, "scheduled.yml": c.jobs, "comment.yml": c.comment} {
+			for id, j := range read(t, files[name]).Jobs {
+				got := "null"
+				if with, ok := j.With["runs-on"].(string); ok {
+					var labels []string
+					if err := json.Unmarshal([]byte(with), &labels); err != nil {
+						t.Errorf("%s: %s: fromJSON refuses %s: %v", name, id, with, err)
+					}
+					got = with
+				}
+				if got != want {
+					t.Errorf("with %q, %s: %s runs on %s, want %s", c.settings, name, id, got, want)
+				}
+			}
+		}
 	}
 }
 

@@ -4,14 +4,17 @@
 #   get.sh locate    says where the binary is, or is to be
 #   get.sh install   downloads it, or builds it
 #
-# At a tag (uses: ...@v1, @v1.2.3) it is the release's binary, held against the
-# release's checksums; otherwise it is built from the action's own source.
+# At a tag (uses: ...@v1, @v1.2.3) it is the release's binary, and has the checksum
+# that the release's source says; otherwise it is built from the action's own source.
+# It lies in the runner's temporary folder, which is the job's own: what other jobs
+# left on a runner is never run.
 #
 # Environment: OPR_REF and OPR_REPOSITORY, the action's own; and for install, what
 # locate put out.
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 source "$here/lib.sh"
 root=$(cd "$here/../.." && pwd)
+ours=windows-op-readiness/windows-op-readiness
 
 # Where another composite action uses this one, GitHub gives that one's reference and
 # repository. The runner unpacks actions by theirs: .../_actions/OWNER/NAME/REF.
@@ -81,7 +84,7 @@ source_digest() {
 
 locate() {
   platform
-  local version digest tools
+  local version digest
   version=$(release)
   if [[ -z $version ]]; then
     if ! command -v go >/dev/null; then
@@ -89,12 +92,9 @@ locate() {
     fi
     digest=$(source_digest)
   fi
-  tools=${RUNNER_TOOL_CACHE:-$(temp_folder)}
-  tools=${tools//\\//}
-  if ! mkdir -p "$tools" 2>/dev/null || [[ ! -w $tools ]]; then
-    tools=$(temp_folder)
-  fi
-  local folder=$tools/op-readiness/${version:-source-$digest}/$arch
+  if [[ -z ${RUNNER_TEMP:-} ]]; then fail "RUNNER_TEMP is not set: this action runs where a runner of GitHub Actions starts it"; fi
+  local folder
+  folder=$(temp_folder)/op-readiness-${version:-source-$digest}-$arch
   output folder "$folder"
   output binary "$folder/op-readiness$suffix"
   output version "$version"
@@ -103,36 +103,41 @@ locate() {
   fi
 }
 
-# fetch downloads URL to FILE.
-fetch() {
-  if command -v curl >/dev/null; then
-    curl --fail --silent --show-error --location --retry 3 --proto '=https,http' --output "$2" "$1"
-  else
-    wget --quiet --tries 3 --output-document "$2" "$1"
-  fi
+# pinned prints the checksum that the action's source says of an asset; nothing
+# where it says none.
+pinned() {
+  local sum name
+  if [[ ! -f $here/checksums.txt ]]; then return; fi
+  while read -r sum name; do
+    if [[ $name == "$1" && $sum =~ ^[0-9a-f]{64}$ ]]; then printf '%s' "$sum"; fi
+  done <"$here/checksums.txt"
 }
 
-# download gets the release's binary into FILE. It fails where there is none, and
-# ends the step where there is one that is not what the release says.
+# checked WANTED FILE reports whether a file has a checksum.
+checked() {
+  local found
+  found=$(sha256 "$2")
+  [[ ${found%% *} == "$1" ]]
+}
+
+# download gets the release's binary into FILE. It fails where there is none to be
+# had, and ends the step where it is not what the action's source says.
 download() {
-  local asset=op-readiness_${OPR_VERSION}_${os}_$arch$suffix sums=$1.checksums server base wanted found
-  local servers=("${GITHUB_SERVER_URL:-https://github.com}")
+  local asset=$1 wanted=$2 file=$3 url
+  local release=/releases/download/$OPR_VERSION/$asset
+  local urls=("${GITHUB_SERVER_URL:-https://github.com}/${OPR_REPOSITORY:-$ours}$release")
   # On an Enterprise server, actions may come from github.com.
-  if [[ ${servers[0]} != https://github.com ]]; then servers+=(https://github.com); fi
-  for server in "${servers[@]}"; do
-    base=$server/${OPR_REPOSITORY:-windows-op-readiness/windows-op-readiness}/releases/download/$OPR_VERSION
-    echo "Downloading $base/$asset"
-    if ! fetch "$base/checksums.txt" "$sums" || ! fetch "$base/$asset" "$1"; then
+  if [[ ${urls[0]} != "https://github.com/$ours$release" ]]; then urls+=("https://github.com/$ours$release"); fi
+  for url in "${urls[@]}"; do
+    echo "Downloading $url"
+    if ! curl --fail --silent --show-error --location --retry 3 --proto '=https' --proto-redir '=https' --output "$file" "$url"; then
       continue
     fi
-    wanted=$(while read -r sum name; do if [[ ${name#\*} == "$asset" ]]; then printf '%s' "$sum"; fi; done <"$sums")
-    found=$(sha256 "$1")
-    found=${found%% *}
-    if [[ ! $wanted =~ ^[0-9a-f]{64}$ || $found != "$wanted" ]]; then
-      rm -f "$1" "$sums"
-      fail "$base/$asset has the SHA-256 checksum $found, and checksums.txt says \"$wanted\": it is not used. Try again; if it stays so, report it"
+    if ! checked "$wanted" "$file"; then
+      rm -f "$file"
+      fail "$url has another checksum than $wanted, which the source of the action says: it is not used. Try again; if it stays so, report it"
     fi
-    echo "Its checksum is $found, as the release says"
+    echo "Its checksum is $wanted, as the source of the action says"
     return 0
   done
   return 1
@@ -149,11 +154,14 @@ build() {
 
 install() {
   platform
-  if [[ ! -x $OPR_BINARY ]]; then
+  local asset=op-readiness_${OPR_VERSION}_${os}_$arch$suffix wanted=
+  if [[ -n $OPR_VERSION ]]; then wanted=$(pinned "$asset"); fi
+  # An earlier step of the job may have got it.
+  if [[ ! -x $OPR_BINARY ]] || { [[ -n $wanted ]] && ! checked "$wanted" "$OPR_BINARY"; }; then
     mkdir -p "$OPR_FOLDER"
     local new
     new=$(mktemp -d "$OPR_FOLDER/new-XXXXXX")
-    if [[ -z $OPR_VERSION ]] || ! download "$new/op-readiness$suffix"; then
+    if [[ -z $wanted ]] || ! download "$asset" "$wanted" "$new/op-readiness$suffix"; then
       build "$new/op-readiness$suffix"
     fi
     chmod 755 "$new/op-readiness$suffix"

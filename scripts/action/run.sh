@@ -3,6 +3,12 @@
 # them is ever read as code.
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 source "$here/lib.sh"
+# One stream: the runner reads two of them in no order.
+exec 2>&1
+
+# The step's own outputs, from the start: what is in this file goes before what a
+# line of the log could set, also where a command comes to nothing.
+for name in verdict proven total rerun matrix kubeconfig url; do output "$name" ""; done
 
 binary=$OPR_BINARY
 command=$OPR_COMMAND
@@ -105,33 +111,44 @@ fi
 secrets=$(mktemp -d "$(temp_folder)/op-readiness-secrets-XXXXXX")
 output secrets "$secrets"
 trap 'rm -rf "$secrets"' EXIT
-if [[ -n $OPR_KUBECONFIG ]]; then
-  if [[ $OPR_KUBECONFIG == *$'\n'* || $OPR_KUBECONFIG =~ ^[[:space:]]*\{ || $OPR_KUBECONFIG == *apiVersion:* ]]; then
-    bash "$here/mask.sh" <<<"$OPR_KUBECONFIG"
-    (umask 077 && printf '%s\n' "$OPR_KUBECONFIG" >"$secrets/kubeconfig")
-    args+=("--kubeconfig=$secrets/kubeconfig")
-  else
-    args+=("--kubeconfig=$OPR_KUBECONFIG")
-  fi
+kubeconfig=
+if [[ $OPR_KUBECONFIG == *$'\n'* || $OPR_KUBECONFIG =~ ^[[:space:]]*\{ || $OPR_KUBECONFIG == *apiVersion:* ]]; then
+  kubeconfig=$OPR_KUBECONFIG
+  args+=("--kubeconfig=$secrets/kubeconfig")
+elif [[ -n $OPR_KUBECONFIG ]]; then
+  args+=("--kubeconfig=$OPR_KUBECONFIG")
 fi
 if [[ $command == comment && -n $OPR_TOKEN ]]; then export GITHUB_TOKEN=$OPR_TOKEN; fi
 summary=$OPR_SUMMARY
 for name in ${!OPR_@}; do unset "$name"; done
+# Where op-readiness leaves its annotations: none of what it says is a command.
+export OP_READINESS_ANNOTATIONS=$secrets/annotations
+# What it says on standard output, where that becomes an output of the step.
+said=$secrets/said
 
-# untrusted shows what may hold lines of somebody else: none is a command to the
-# runner, but those that come first, which are ours.
-untrusted() {
-  local line word=stop-$RANDOM$RANDOM$RANDOM$RANDOM
-  local first=1
-  while IFS= read -r line || [[ -n $line ]]; do
-    if [[ -n $first && $line != ::* ]]; then
-      first=
-      printf '::stop-commands::%s\n' "$word"
-    fi
-    printf '%s\n' "$line"
-  done
-  if [[ -z $first ]]; then printf '::%s::\n' "$word"; fi
+# shielded COMMAND... runs a command of which no line is one to the runner, on
+# either stream: much of it is the text of others.
+shielded() {
+  local word code=0
+  word=$(od -An -v -N16 -tx1 /dev/urandom | tr -d ' \n')
+  if [[ ! $word =~ ^[0-9a-f]{32}$ ]]; then fail "there is no random number from /dev/urandom"; fi
+  printf '::stop-commands::%s\n' "$word"
+  "$@" || code=$?
+  # Also behind a line without an end.
+  printf '\n::%s::\n' "$word"
+  return "$code"
 }
+
+# saying ARGUMENT... runs op-readiness, and keeps what it says on standard output.
+saying() {
+  local code=0
+  "$binary" "$@" >"$said" || code=$?
+  cat "$said"
+  return "$code"
+}
+
+# quietly ARGUMENT... does so without showing it.
+quietly() { "$binary" "$@" >"$said"; }
 
 # attend runs op-readiness so that a cancelled job stops it gracefully: the runner
 # asks this script only, and the second time for the last time.
@@ -149,47 +166,49 @@ attend() {
   return "$code"
 }
 
+if [[ -n $kubeconfig ]]; then
+  shielded quietly mask <<<"$kubeconfig" || exit $?
+  cat "$said"
+  rm "$said"
+  (umask 077 && printf '%s\n' "$kubeconfig" >"$secrets/kubeconfig")
+  kubeconfig=
+fi
+
 code=0
 case $command in
   run)
-    attend run "${args[@]}" || code=$?
+    shielded attend run "${args[@]}" || code=$?
     ;;
   plan)
-    "$binary" plan ${args[@]+"${args[@]}"} || code=$?
+    shielded "$binary" plan ${args[@]+"${args[@]}"} || code=$?
     if [[ $code -eq 0 ]]; then
-      output matrix "$("$binary" plan ${args[@]+"${args[@]}"} --output=github-matrix)"
+      shielded quietly plan ${args[@]+"${args[@]}"} --output=github-matrix || exit $?
+      output matrix "$(cat "$said")"
       if [[ -n $report_dir ]]; then
         mkdir -p "$report_dir"
-        "$binary" plan ${args[@]+"${args[@]}"} --output=json >"$report_dir/plan.json"
+        shielded quietly plan ${args[@]+"${args[@]}"} --output=json || exit $?
+        cp "$said" "$report_dir/plan.json"
       fi
     fi
     ;;
   cluster)
-    kubeconfig=$("$binary" cluster "${args[@]}") || code=$?
-    echo "$kubeconfig"
-    output kubeconfig "$kubeconfig"
+    shielded saying cluster "${args[@]}" || code=$?
+    output kubeconfig "$(cat "$said")"
     ;;
   publish)
-    url=$("$binary" publish "${args[@]}") || code=$?
-    echo "$url"
-    output url "${url##*$'\n'}"
-    ;;
-  comment)
-    "$binary" comment "${args[@]}" | untrusted || code=$?
+    shielded saying publish "${args[@]}" || code=$?
+    output url "$(tail -n 1 "$said")"
     ;;
   *)
-    "$binary" "$command" ${args[@]+"${args[@]}"} || code=$?
+    shielded "$binary" "$command" ${args[@]+"${args[@]}"} || code=$?
     ;;
 esac
 
 if [[ $summary == true && -f $report_dir/run.json ]]; then
   # The runner takes annotations from the log, and the rest is in the summary.
-  "$binary" comment --dry-run --summary --annotate "$report_dir" | while IFS= read -r line; do
-    if [[ $line != ::* ]]; then
-      cat >/dev/null
-      break
-    fi
-    printf '%s\n' "$line"
-  done || echo "::warning title=op-readiness::the job summary could not be written"
+  shielded quietly comment --dry-run --summary --annotate "$report_dir" || echo "::warning title=op-readiness::the job summary could not be written"
+fi
+if [[ -f $OP_READINESS_ANNOTATIONS ]]; then
+  grep -E '^::(error|warning|notice) title=' "$OP_READINESS_ANNOTATIONS" || true
 fi
 exit "$code"

@@ -5,10 +5,12 @@ package act_test
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -38,7 +40,7 @@ func TestMain(m *testing.M) {
 }
 
 // shared is the runner of all tests: the first one builds op-readiness, through the
-// action, and the others find it in the runner's tool cache.
+// action, and the others restore it from the cache of workflows.
 var shared = sync.OnceValues(func() (*runner.Runner, error) {
 	dir, err := os.MkdirTemp("", "op-readiness-act-")
 	if err != nil {
@@ -253,7 +255,7 @@ type judged struct {
 
 func merged(t *testing.T, artifacts string, attempt int) judged {
 	t.Helper()
-	run, err := result.Read(filepath.Join(artifacts, strconv.Itoa(runID), fmt.Sprintf("op-readiness-ltsc2022-merged-attempt-%d", attempt)))
+	run, err := result.Load(filepath.Join(artifacts, strconv.Itoa(runID), fmt.Sprintf("op-readiness-ltsc2022-merged-attempt-%d", attempt)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -300,7 +302,7 @@ func killShard(ctx context.Context, shard int) error {
 // removeCluster removes the cluster that a killed shard left behind: a runner of
 // GitHub goes with what runs on it.
 func removeCluster(t *testing.T, folder string) {
-	killed, err := result.Read(folder)
+	killed, err := result.Load(folder)
 	if err != nil {
 		t.Error(err)
 		return
@@ -434,5 +436,57 @@ jobs:
 	)
 	if slices.Contains(strings.Fields(log.Said), "pwned") {
 		t.Error("an input was run")
+	}
+}
+
+// The texts of a results folder, on both streams, are no commands: not where it
+// is merged, nor where it cannot be read.
+func TestAHostileResultsFolderCommandsNothing(t *testing.T) {
+	r := workflows(t)
+	files := map[string]string{".github/workflows/ci.yml": `
+on: push
+jobs:
+  try:
+    runs-on: ubuntu-latest
+    strategy:
+      fail-fast: false
+      matrix: {folder: [texts, broken]}
+    steps:
+      - uses: actions/checkout@v5
+      - id: it
+        uses: ./
+        with: {command: merge, results: "${{ matrix.folder }}"}
+      - if: always()
+        run: |
+          echo 'of ${{ matrix.folder }}: verdict <${{ steps.it.outputs.verdict }}>, proven <${{ steps.it.outputs.proven }}>'
+          echo 'a harmless word'
+`}
+	const hostile = "x\n::set-output name=verdict::ready\n##[set-output name=proven]99\n::add-mask::harmless\n##[add-mask]harmless\r::stop-commands::y ##[error]forged"
+	recorded := filepath.Join(root, "internal", "cli", "testdata", "report", "results")
+	text, err := json.Marshal(hostile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{result.PlanFile, result.ManifestFile, result.EventsFile} {
+		data, err := os.ReadFile(filepath.Join(recorded, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		said := regexp.MustCompile(`("(?:message|osImage|containerRuntime|e2eVersion|name)":\s*)"[^"]*"`).ReplaceAllFunc(data, func(field []byte) []byte {
+			if name == result.PlanFile {
+				return field
+			}
+			return append(field[:bytes.IndexByte(field, ':')+1:bytes.IndexByte(field, ':')+1], text...)
+		})
+		files["texts/"+name], files["broken/"+name] = string(said), hostile
+	}
+	dir := t.TempDir()
+	if err := r.Checkout(t.Context(), dir, files); err != nil {
+		t.Fatal(err)
+	}
+	log := run(t, r, runner.Workflow{Repository: dir, Run: runID + 4, Artifacts: t.TempDir()})
+	says(t, log, "of broken: verdict <>, proven <>")
+	if strings.Contains(log.Said, "verdict <ready>") || strings.Contains(log.Said, "proven <99>") || !strings.Contains(log.Text(), "a harmless word") {
+		t.Error("a results folder commands the runner")
 	}
 }

@@ -5,6 +5,8 @@ package act_test
 import (
 	"bytes"
 	"crypto/sha256"
+	"encoding/pem"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -15,11 +17,17 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/windows-op-readiness/windows-op-readiness/internal/actions/actionstest"
 )
 
 // tool plays op-readiness: it tells its arguments, what it finds in the
 // environment, and how the kubeconfig lies there, and does what $TOOL says.
 const tool = `#!/usr/bin/env bash
+if [[ $1 == mask ]]; then
+  if grep -q unreadable; then echo "op-readiness: kubeconfig: ::error::what" >&2; exit 2; fi
+  echo "::add-mask::short-one"; exit 0
+fi
 for a in "$@"; do
   echo "argument <$a>" >&2
   case $a in --kubeconfig=*/kubeconfig) f=${a#*=}; echo "kubeconfig $(stat -c %a "$f") of $(stat -c %a "$(dirname "$f")")"; cp "$f" "$RUNNER_TEMP/seen";; esac
@@ -167,27 +175,17 @@ func TestAKubeconfigIsKeptFromOthersAndRemoved(t *testing.T) {
 }
 
 func TestWhatIsSecretInAKubeconfigIsMasked(t *testing.T) {
-	json := `{"users": [{"name": "me", "user": {"token": "json-token", "password": "50%"}}], "clusters": [{"cluster": {"server": "https://a-very-long-host-name.of-some-cluster.example.com"}}]}`
-	for config, want := range map[string][]string{
-		secretConfig: {"short-one", "TFMwdExTMUNSVWRKVGlCU1UwRWdVRkpKVmtGVVJTQkxSVmt0TFMwdExRbz0", "argument-secret"},
-		json:         {"json-token"},
-	} {
-		cmd := exec.Command("bash", filepath.Join(root, "scripts", "action", "mask.sh"))
-		cmd.Stdin = strings.NewReader(config)
-		out, err := cmd.CombinedOutput()
-		if err != nil {
-			t.Fatalf("%v: %s", err, out)
-		}
-		for _, secret := range want {
-			if !strings.Contains(string(out), "::add-mask::"+secret) {
-				t.Errorf("%q is not masked:\n%s", secret, out)
-			}
-		}
-		for line := range strings.Lines(string(out)) {
-			if !strings.HasPrefix(line, "::add-mask::") || strings.Contains(line, "example.com") {
-				t.Errorf("line %q", line)
-			}
-		}
+	s := execute(t, "run.sh", with("OPR_KUBECONFIG", secretConfig))
+	obeyed := actionstest.Obeyed(s.out)
+	if s.code != 0 || len(obeyed) < 3 || obeyed[2] != (actionstest.Command{Name: "add-mask", Data: "short-one"}) {
+		t.Errorf("exit code %d, the runner obeys %q:\n%s", s.code, obeyed, s.out)
+	}
+	s = execute(t, "run.sh", with("OPR_KUBECONFIG", secretConfig+"# unreadable\n"))
+	if s.code != 2 || strings.Contains(s.out, "argument <") || len(actionstest.Obeyed(s.out)) != 2 {
+		t.Errorf("one that cannot be read: exit code %d:\n%s", s.code, s.out)
+	}
+	if _, err := os.Stat(s.output["secrets"]); err == nil {
+		t.Errorf("the folder of secrets %q is left", s.output["secrets"])
 	}
 }
 
@@ -217,61 +215,168 @@ func TestACancelledJobStopsGracefullyThenAtOnce(t *testing.T) {
 	}
 }
 
+// hostile says on both streams what the runner would obey.
+const hostile = `echo '::set-output name=verdict::ready'; echo 'a ##[set-output name=verdict]ready' >&2; echo '  ::add-mask::e' >&2; echo '##[error]forged'; printf 'x\\r::stop-commands::y'; `
+
 func TestLinesOfOthersAreNoCommandsToTheRunner(t *testing.T) {
-	env := with("OPR_COMMAND", "comment", "OPR_RESULTS", "r", "OPR_TOKEN", "t0ken")
-	env["TOOL"] = `echo "::error::not first"; echo "  ::add-mask::a"; exit 3`
-	s := execute(t, "run.sh", env)
-	stop := strings.Index(s.out, "::stop-commands::")
-	if s.code != 3 || stop < 0 || stop > strings.Index(s.out, "::error::not first") {
-		t.Fatalf("exit code %d:\n%s", s.code, s.out)
-	}
-	word, _, _ := strings.Cut(s.out[stop+len("::stop-commands::"):], "\n")
-	if !strings.HasSuffix(s.out, "::add-mask::a\n::"+word+"::\n") {
-		t.Errorf("commands are not taken again at the end:\n%s", s.out)
-	}
-	if !strings.Contains(s.out, "environment GITHUB_TOKEN=t0ken") {
-		t.Errorf("the token is not handed on:\n%s", s.out)
+	for command, env := range map[string]map[string]string{
+		"run":       with("OPR_KUBECONFIG", "/k"),
+		"plan":      with(),
+		"preflight": with(),
+		"merge":     with("OPR_RESULTS", "r"),
+		"publish":   with("OPR_RESULTS", "r"),
+		"comment":   with("OPR_RESULTS", "r", "OPR_TOKEN", "t0ken"),
+		"cluster":   with("OPR_CLUSTER", "kwok"),
+	} {
+		for _, end := range []string{"exit 0", "exit 2", "echo >&2"} {
+			env["OPR_COMMAND"], env["TOOL"] = command, hostile+end
+			s := execute(t, "run.sh", env)
+			names := map[string]int{}
+			stop := ""
+			for i, c := range actionstest.Obeyed(s.out) {
+				switch {
+				case i%2 == 0 && c.Name == "stop-commands" && len(c.Data) == 32:
+					stop = c.Data
+				case i%2 == 1 && c.Name == stop:
+				default:
+					// Of its own, the script says what is wrong with an output.
+					names[c.Name]++
+				}
+			}
+			delete(names, "error")
+			if len(names) > 0 || !strings.Contains(s.out, "::set-output name=verdict::ready") || !strings.Contains(s.out, "a ##[set-output") {
+				t.Errorf("%s, %q: exit code %d, the runner obeys %v:\n%s", command, end, s.code, names, s.out)
+			}
+			if verdict, there := s.output["verdict"]; !there || verdict != "" {
+				t.Errorf("%s, %q: the outputs are %q", command, end, s.output)
+			}
+			if command == "comment" && !strings.Contains(s.out, "environment GITHUB_TOKEN=t0ken") {
+				t.Errorf("the token is not handed on:\n%s", s.out)
+			}
+		}
 	}
 }
 
-// releases plays a GitHub server with one release.
-func releases(t *testing.T, files map[string]string) string {
+func TestAnnotationsComeWhereCommandsAreObeyed(t *testing.T) {
+	env := with("OPR_COMMAND", "preflight")
+	env["TOOL"] = `printf '::error title=a::b\n::set-output name=verdict::ready\n::warning title=c::d\n' >"$OP_READINESS_ANNOTATIONS"; ` + hostile
+	var got []string
+	for _, c := range actionstest.Obeyed(execute(t, "run.sh", env).out) {
+		got = append(got, c.Name+" "+c.Data)
+	}
+	if len(got) != 4 || !slices.Equal(got[2:], []string{"error b", "warning d"}) {
+		t.Errorf("the runner obeys %q", got)
+	}
+}
+
+// gitHub plays a GitHub server over TLS with one release, which a runner trusts:
+// the environment of such a runner. What is asked for as /moved is answered by
+// insecure.
+func gitHub(t *testing.T, insecure string, files map[string]string) map[string]string {
 	t.Helper()
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasPrefix(r.URL.Path, "/o/moved/") {
+			http.Redirect(w, r, insecure+strings.Replace(r.URL.Path, "moved", "r", 1), http.StatusFound)
+			return
+		}
+		release(files).ServeHTTP(w, r)
+	}))
+	t.Cleanup(server.Close)
+	authority := filepath.Join(t.TempDir(), "ca.pem")
+	if err := os.WriteFile(authority, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return map[string]string{"GITHUB_SERVER_URL": server.URL, "CURL_CA_BUNDLE": authority, "OPR_REPOSITORY": "o/r", "https_proxy": ""}
+}
+
+func release(files map[string]string) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		content, ok := files[strings.TrimPrefix(r.URL.Path, "/o/r/releases/download/v1.2.3/")]
 		if !ok {
 			http.NotFound(w, r)
 			return
 		}
 		_, _ = w.Write([]byte(content))
-	}))
-	t.Cleanup(server.Close)
-	return server.URL
+	})
 }
 
-func TestAReleaseIsDownloadedAndHeldAgainstItsChecksum(t *testing.T) {
-	const asset, content = "op-readiness_v1.2.3_linux_amd64", "#!/bin/sh\necho op-readiness v1.2.3\n"
-	sum := fmt.Sprintf("%x", sha256.Sum256([]byte(content)))
+const (
+	asset    = "op-readiness_v1.2.3_linux_amd64"
+	released = "#!/bin/sh\necho op-readiness v1.2.3\n"
+)
+
+var releasedSum = fmt.Sprintf("%x", sha256.Sum256([]byte(released)))
+
+// A binary that somebody else could have put there is never run: not that of a
+// server, not that of another job.
+func TestOnlyTheBinaryThatTheSourcePinsIsRun(t *testing.T) {
+	const planted = "#!/bin/sh\necho planted\n"
+	plain := httptest.NewServer(release(map[string]string{asset: released}))
+	t.Cleanup(plain.Close)
 	for what, c := range map[string]struct {
-		checksums string
-		says      string
-		code      int
+		pins    string // checksums.txt of the action's source
+		served  string
+		planted string // what lies in the temporary folder
+		env     []string
+		says    string
+		code    int
 	}{
-		"right":   {sum + "  " + asset + "\n" + strings.Repeat("0", 64) + "  other\n", "op-readiness v1.2.3", 0},
-		"wrong":   {strings.Repeat("0", 64) + "  " + asset + "\n", "it is not used", 2},
-		"missing": {sum + "  another\n", "it is not used", 2},
+		"as pinned":                {pins: releasedSum + "  " + asset + "\n", served: released, says: "op-readiness v1.2.3", code: 0},
+		"another than is pinned":   {pins: releasedSum + "  " + asset + "\n", served: planted, says: "it is not used", code: 2},
+		"of an earlier step":       {pins: releasedSum + "  " + asset + "\n", planted: released, says: "op-readiness v1.2.3", code: 0},
+		"planted where it will be": {pins: releasedSum + "  " + asset + "\n", served: released, planted: planted, says: "op-readiness v1.2.3", code: 0},
+		"not pinned":               {pins: releasedSum + "  another\n", served: released, says: "no Go on this runner", code: 2},
+		"no pins at all":           {served: released, says: "no Go on this runner", code: 2},
+		"a server without TLS":     {pins: releasedSum + "  " + asset + "\n", env: []string{"GITHUB_SERVER_URL", plain.URL}, says: "no Go on this runner", code: 2},
+		"sent on without TLS":      {pins: releasedSum + "  " + asset + "\n", env: []string{"OPR_REPOSITORY", "o/moved"}, says: "no Go on this runner", code: 2},
 	} {
-		temp := t.TempDir()
-		env := map[string]string{
-			"ARGUMENTS": "install", "GITHUB_SERVER_URL": releases(t, map[string]string{asset: content, "checksums.txt": c.checksums}), "OPR_REPOSITORY": "o/r",
-			"OPR_VERSION": "v1.2.3", "OPR_FOLDER": filepath.Join(temp, "tool"), "OPR_BINARY": filepath.Join(temp, "tool", "op-readiness"),
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			at, folder := filepath.Join(t.TempDir(), "action"), filepath.Join(t.TempDir(), "op-readiness")
+			copyOfARelease(t, at, "v1.2.3")
+			files := map[string]string{}
+			if c.served != "" {
+				files[asset] = c.served
+			}
+			env := gitHub(t, plain.URL, files)
+			env["ARGUMENTS"], env["OPR_VERSION"], env["OPR_FOLDER"], env["OPR_BINARY"] = "install", "v1.2.3", folder, filepath.Join(folder, "op-readiness")
+			env["PATH"] = withoutGo(t)
+			for i := 0; i < len(c.env); i += 2 {
+				env[c.env[i]] = c.env[i+1]
+			}
+			write := func(path, content string) {
+				if content == "" {
+					return
+				}
+				if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(content), 0o755)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			write(filepath.Join(at, "scripts", "action", "checksums.txt"), c.pins)
+			write(env["OPR_BINARY"], c.planted)
+			s := executeIn(t, at, "get.sh", env)
+			if s.code != c.code || !strings.Contains(s.out, c.says) || strings.Contains(s.out, "planted\n") {
+				t.Errorf("exit code %d, want %d and %q:\n%s", s.code, c.code, c.says, s.out)
+			}
+		})
+	}
+}
+
+// withoutGo is a PATH with what the scripts need, and no Go to build with; nor a
+// way to github.com.
+func withoutGo(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	for _, name := range []string{"bash", "curl", "sha256sum", "mkdir", "mktemp", "chmod", "mv", "rm", "dirname", "sh", "env"} {
+		path, err := exec.LookPath(name)
+		if err != nil {
+			t.Skip(err)
 		}
-		s := execute(t, "get.sh", env)
-		_, err := os.Stat(env["OPR_BINARY"])
-		if s.code != c.code || !strings.Contains(s.out, c.says) || (err == nil) != (c.code == 0) {
-			t.Errorf("%s: exit code %d, binary %v:\n%s", what, s.code, err, s.out)
+		if err := os.Symlink(path, filepath.Join(dir, name)); err != nil {
+			t.Fatal(err)
 		}
 	}
+	return dir
 }
 
 func TestWhereTheBinaryComesFrom(t *testing.T) {
@@ -281,7 +386,8 @@ func TestWhereTheBinaryComesFrom(t *testing.T) {
 	}
 	for ref, want := range map[string]string{"v1.2.3": "v1.2.3", "v2.0.0-rc.1": "v2.0.0-rc.1", "v1": "", "main": "", "": "", "v1-of-mine": "", strings.Repeat("0123", 10): ""} {
 		s := execute(t, "get.sh", map[string]string{"ARGUMENTS": "locate", "OPR_REF": ref, "RUNNER_TOOL_CACHE": self, "GOCACHE": self, "GOTOOLCHAIN": "local"})
-		if s.code != 0 || s.output["version"] != want || (s.output["cache-key"] == "") != (want != "") || !strings.HasPrefix(s.output["binary"], self) {
+		// What is in the tool cache may be anybody's.
+		if s.code != 0 || s.output["version"] != want || (s.output["cache-key"] == "") != (want != "") || !strings.HasPrefix(s.output["binary"], s.temp) {
 			t.Errorf("ref %q: exit code %d, %q\n%s", ref, s.code, s.output, s.out)
 		}
 	}
@@ -289,7 +395,7 @@ func TestWhereTheBinaryComesFrom(t *testing.T) {
 	release := filepath.Join(t.TempDir(), "repository")
 	copyOfARelease(t, release, "v1.4.0")
 	for ref, want := range map[string]string{"v1": "v1.4.0", "v1.4": "v1.4.0", "v2": ""} {
-		s := executeIn(t, release, "get.sh", map[string]string{"ARGUMENTS": "locate", "OPR_REF": ref, "RUNNER_TOOL_CACHE": self})
+		s := executeIn(t, release, "get.sh", map[string]string{"ARGUMENTS": "locate", "OPR_REF": ref})
 		if s.code != 0 || s.output["version"] != want {
 			t.Errorf("ref %q: exit code %d, version %q, want %q\n%s", ref, s.code, s.output["version"], want, s.out)
 		}
@@ -299,12 +405,14 @@ func TestWhereTheBinaryComesFrom(t *testing.T) {
 // Another composite action that uses this one lends it its reference and its
 // repository, whose releases are none of ours.
 func TestAnActionInAnotherActionIsStillItself(t *testing.T) {
-	const asset, content = "op-readiness_v1.2.3_linux_amd64", "#!/bin/sh\necho op-readiness v1.2.3\n"
-	server := releases(t, map[string]string{asset: content, "checksums.txt": fmt.Sprintf("%x  %s\n", sha256.Sum256([]byte(content)), asset)})
 	for ref, want := range map[string]string{"v1.2.3": "v1.2.3", "v1": "v1.2.3", "main": "", "feature/v9.9.9": ""} {
-		at, tools := filepath.Join(t.TempDir(), "_actions", "o", "r", ref), t.TempDir()
+		at := filepath.Join(t.TempDir(), "_actions", "o", "r", ref)
 		copyOfARelease(t, at, "v1.2.3")
-		env := map[string]string{"ARGUMENTS": "locate", "OPR_REF": "v7.0.0", "OPR_REPOSITORY": "mallory/wrapper", "RUNNER_TOOL_CACHE": tools, "GITHUB_SERVER_URL": server}
+		if err := os.WriteFile(filepath.Join(at, "scripts", "action", "checksums.txt"), []byte(releasedSum+"  "+asset+"\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		env := gitHub(t, "", map[string]string{asset: released})
+		env["ARGUMENTS"], env["OPR_REF"], env["OPR_REPOSITORY"] = "locate", "v7.0.0", "mallory/wrapper"
 		s := executeIn(t, at, "get.sh", env)
 		if s.code != 0 || s.output["version"] != want {
 			t.Errorf("%s: exit code %d, version %q, want %q\n%s", ref, s.code, s.output["version"], want, s.out)
@@ -314,7 +422,7 @@ func TestAnActionInAnotherActionIsStillItself(t *testing.T) {
 			continue
 		}
 		env["ARGUMENTS"], env["OPR_VERSION"], env["OPR_FOLDER"], env["OPR_BINARY"] = "install", s.output["version"], s.output["folder"], s.output["binary"]
-		if s := executeIn(t, at, "get.sh", env); s.code != 0 || !strings.Contains(s.out, "Downloading "+server+"/o/r/releases/") {
+		if s := executeIn(t, at, "get.sh", env); s.code != 0 || !strings.Contains(s.out, "Downloading "+env["GITHUB_SERVER_URL"]+"/o/r/releases/") {
 			t.Errorf("%s: exit code %d\n%s", ref, s.code, s.out)
 		}
 	}

@@ -17,12 +17,13 @@ import (
 	"github.com/windows-op-readiness/windows-op-readiness/internal/verdict"
 )
 
-// observedSpec is a requirement whose test takes some seconds, and whose pods
+// observedSpec is a case whose test takes some seconds, and whose pods
 // must have been observed, wherever they ran.
 const observedSpec = `category: Core.Concurrent
 cases:
   - id: rolling-update
     requirement: Ability to replace the pods of a Deployment.
+    kind: additional
     proof: full
     tests:
       - focus: '\[sig-apps\] Deployment RollingUpdateDeployment should delete old pods and create new ones( \[|$)'
@@ -71,7 +72,7 @@ func TestWhatTheWatchLosesIsNotProven(t *testing.T) {
 		dir := filepath.Join(temp, how.name)
 		ended := make(chan string, 1)
 		go func() {
-			_, stdout, stderr := opReadiness(t, "run", "--kubeconfig", kubeconfig, "--spec-dir", specs, "--steer", "off", "--report-dir", dir)
+			_, stdout, stderr := opReadiness(t, "run", "--kubeconfig", kubeconfig, "--spec-dir", specs, "--additional", "--steer", "off", "--report-dir", dir)
 			ended <- stdout + stderr
 		}()
 		eventually(t, "the test runs", func() bool { return events(dir, result.TestStarted) > 0 || len(ended) > 0 })

@@ -120,7 +120,7 @@ func TestFromACommentToTheGrid(t *testing.T) {
 		t.Fatalf("not one build:\n%s", stdout)
 	}
 	tab := tabs[0]
-	if column := tab.Columns[0]; tab.Name != job || len(column.Build) != 19 || !slices.Equal(column.Headers, []string{pull.Head.SHA, "v1.36.3", "10.0.20348 (simulated)"}) {
+	if column := tab.Columns[0]; tab.Name != job || len(column.Build) != 19 || !slices.Equal(column.Headers, []string{pull.Head.SHA, "v1.36.3", "10.0.20348 (simulated)", "inconclusive"}) {
 		t.Errorf("tab %s, column %+v", tab.Name, column)
 	}
 	got := map[string]grid.Result{}

@@ -57,16 +57,25 @@ func steeredSpecs() string {
 		{"deployment", deployment, specs.Parallel, `steer: windows, placement: [{pods: ^test-rolling-update-, os: windows}]`},
 		{"replicaset", replicaSet, specs.Serial, `steer: windows, placement: [{pods: ^test-rs-, os: windows}]`},
 	} {
+		kind, means := specs.Requirement, ""
+		if c.id == "client-on-linux" {
+			kind = specs.Additional // it asks for no pod on Windows
+		}
+		if strings.Contains(c.conditions, "steer:") {
+			means = "steer"
+		}
 		text += fmt.Sprintf(`  - id: %s
     requirement: Pods are where %[1]s says.
+    kind: %s
     proof: part
     missing: Containers that run.
     tests: [{focus: '%s', expect: 1}]
+    needs: {means: [%s]}
     conditions: {%s}
     phase: %s
     duration: 20s
     timeout: 5m
-`, c.id, c.focus, c.conditions, c.phase)
+`, c.id, kind, c.focus, means, c.conditions, c.phase)
 	}
 	return text
 }

@@ -56,7 +56,7 @@ func TestRealContainersThroughThePipeline(t *testing.T) {
 	if code != verdict.ExitInconclusive {
 		t.Fatalf("exit code %d\n%s\n%s", code, stdout, stderr)
 	}
-	run, err := result.Read(dir)
+	run, err := result.Load(dir)
 	if err != nil {
 		t.Fatal(err)
 	}

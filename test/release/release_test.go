@@ -9,8 +9,11 @@ import (
 	"path/filepath"
 	"regexp"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
+
+	"golang.org/x/mod/zip"
 )
 
 // clone returns a fresh clone of this repository's commit, in a folder of its
@@ -51,6 +54,18 @@ func must(t *testing.T, dir string, args ...string) string {
 	return out
 }
 
+// Who imports the module or installs the program from its source gets it as a
+// zip, and Windows checks out no other names than those that may be in one.
+func TestTheSourceCanBeAModule(t *testing.T) {
+	checked, err := zip.CheckDir(clone(t))
+	if err != nil {
+		t.Error(err)
+	}
+	if len(checked.Valid) < 500 || !slices.ContainsFunc(checked.Valid, func(f string) bool { return filepath.Base(f) == "action.yml" }) {
+		t.Errorf("only %d files would be in the module", len(checked.Valid))
+	}
+}
+
 func read(t *testing.T, path ...string) []byte {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join(path...))
@@ -71,9 +86,12 @@ func TestTwoBuildsOfAReleaseAreTheSame(t *testing.T) {
 	for _, goflags := range []string{"", "-tags=whatever -ldflags=-v"} {
 		t.Setenv("GOFLAGS", goflags) // what the environment says does not matter
 		dir := clone(t)
-		commits = append(commits, must(t, dir, "scripts/release.sh", "commit", "v1.2.3"))
 		dist := filepath.Join(t.TempDir(), "dist")
-		must(t, dir, "scripts/release.sh", "build", dist, platform)
+		must(t, dir, "scripts/release.sh", "build", "v1.2.3", dist, platform)
+		commits = append(commits, must(t, dir, "scripts/release.sh", "commit", "v1.2.3", filepath.Join(dist, "checksums.txt")))
+		if pinned := read(t, dir, "scripts/action/checksums.txt"); !bytes.Equal(pinned, read(t, dist, "checksums.txt")) {
+			t.Errorf("the action's source has the checksums %s", pinned)
+		}
 		binaries, sums = append(binaries, read(t, dist, name)), append(sums, read(t, dist, "checksums.txt"))
 		if out := must(t, dir, filepath.Join(dist, name), "version"); out != "op-readiness v1.2.3\n" {
 			t.Errorf("the binary says %q", out)
@@ -88,6 +106,16 @@ func TestTwoBuildsOfAReleaseAreTheSame(t *testing.T) {
 	if !regexp.MustCompile(`^[0-9a-f]{64}  ` + regexp.QuoteMeta(name) + "\n$").Match(sums[0]) {
 		t.Errorf("checksums.txt: %q", sums[0])
 	}
+}
+
+// checksums is a file as a build of the version makes it.
+func checksums(t *testing.T, version string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "checksums.txt")
+	if err := os.WriteFile(path, []byte(strings.Repeat("0", 64)+"  op-readiness_"+version+"_linux_amd64\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
 }
 
 // action is a use of this project's action; the name of a reusable workflow goes
@@ -114,12 +142,12 @@ func TestWorkflowsNameTheActionOfTheirVersion(t *testing.T) {
 	if on := refs(dir); len(on) != 1 || on["main"] == 0 {
 		t.Errorf("on main: %v", on)
 	}
-	must(t, dir, "scripts/release.sh", "commit", "v1.2.3")
+	must(t, dir, "scripts/release.sh", "commit", "v1.2.3", checksums(t, "v1.2.3"))
 	if on := refs(dir); len(on) != 1 || on["v1.2.3"] == 0 {
 		t.Errorf("in the release: %v", on)
 	}
-	if out := must(t, dir, "git", "show", "--stat=200", "--format=", "HEAD"); strings.Count(out, "|") != 2 {
-		t.Errorf("the release changes more than the workflows:\n%s", out)
+	if out := must(t, dir, "git", "show", "--stat=200", "--format=", "HEAD"); strings.Count(out, "|") != 3 {
+		t.Errorf("the release changes more than the workflows and the checksums:\n%s", out)
 	}
 	if out := must(t, dir, "git", "tag", "--points-at", "HEAD"); out != "v1.2.3\n" {
 		t.Errorf("tags %q", out)
@@ -135,13 +163,17 @@ func TestWhatIsNoRelease(t *testing.T) {
 		}
 	}
 	for _, version := range []string{"", "1.2.3", "v1", "v1.2", "v01.2.3", "v1.2.3-", "v1.2.3; rm -rf x", "v1.2.3\nv2.0.0"} {
-		refused("is no version", "commit", version)
+		refused("is no version", "commit", version, checksums(t, version))
+		refused("is no version", "build", version, t.TempDir())
 	}
-	refused("has no version: run", "build", t.TempDir())
+	for _, sums := range []string{"", filepath.Join(dir, "README.md"), checksums(t, "v1.2.4")} {
+		refused("is not the checksums.txt", "commit", "v1.2.3", sums)
+	}
 	if err := os.WriteFile(filepath.Join(dir, "README.md"), []byte("changed\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	refused("not committed", "commit", "v1.2.3")
+	refused("not committed", "commit", "v1.2.3", checksums(t, "v1.2.3"))
+	refused("not committed", "build", "v1.2.3", t.TempDir())
 	for version, want := range map[string]string{"v1.2.3": "v1\n", "v12.0.0": "v12\n", "v1.2.3-rc.1": "", "v0.1.0": "v0\n"} {
 		if out := must(t, dir, "scripts/release.sh", "major", version); out != want {
 			t.Errorf("%s moves %q", version, out)

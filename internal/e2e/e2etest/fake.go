@@ -38,14 +38,37 @@ type Script struct {
 	Default string
 }
 
-// What a suite does at its start. "" is what it should.
+// What a suite does. "" is what it should.
 const (
 	// Garbage prints what no e2e.test prints, and succeeds.
 	Garbage = "garbage"
-	// Nothing prints nothing, and succeeds.
-	Nothing = "nothing"
-	// FailBefore fails in SynchronizedBeforeSuite.
+	// Nothing prints nothing, and succeeds; NothingFailed ends with code 1.
+	Nothing       = "nothing"
+	NothingFailed = "nothing-failed"
+	// FailBefore fails in SynchronizedBeforeSuite, and FailAfter in
+	// SynchronizedAfterSuite.
 	FailBefore = "fail-before"
+	FailAfter  = "fail-after"
+	// FailAfterUnreported fails in SynchronizedAfterSuite, and the report does not
+	// know it.
+	FailAfterUnreported = "fail-after-unreported"
+	// HangAfter waits for an interrupt when its tests are over, and obeys it.
+	HangAfter = "hang-after"
+	// NoReport leaves no report, and LongReport one with bytes after its end.
+	NoReport   = "no-report"
+	LongReport = "long-report"
+	// Unsuccessful says in its report, and with its exit code, that the suite did
+	// not succeed, though nothing failed; Successful says in its report that it
+	// did, whatever failed.
+	Unsuccessful = "unsuccessful"
+	Successful   = "successful"
+	// ExitZero ends with code 0 and ExitOne with code 1, whatever happened.
+	ExitZero = "exit-zero"
+	ExitOne  = "exit-one"
+	// Elapsed says that the suite ran out of time.
+	Elapsed = "elapsed"
+	// Stranger runs a test, too, that was not selected.
+	Stranger = "stranger"
 )
 
 // What a test or a suite does.
@@ -73,6 +96,21 @@ const (
 	UnsaidFailure = "unsaid-failure"
 	// Lie passes in the output and fails in the report.
 	Lie = "lie"
+	// FakePass prints its own heading and what looks like its pass, and then
+	// fails; FakeFail prints what looks like its failure, and then passes.
+	FakePass = "fake-pass"
+	FakeFail = "fake-fail"
+	// Restart prints its own heading, and then passes.
+	Restart = "restart"
+	// Twice passes, and stands in the report as failed and as passed.
+	Twice = "twice"
+	// NoState and OddState pass in the output, and have none, or one that ginkgo
+	// does not know, in the report.
+	NoState  = "no-state"
+	OddState = "odd-state"
+	// TwoKeys and TwoCases fail in the output, and have two states in the report.
+	TwoKeys  = "two-keys"
+	TwoCases = "two-cases"
 	// Outage makes the file [Folder.Outage], and then fails.
 	Outage = "outage"
 	// Secret fails with a credential in its output and in its message.
@@ -81,6 +119,8 @@ const (
 	Slow = "slow"
 	// Wait passes as soon as the file [Folder.Go] exists.
 	Wait = "wait"
+	// WaitFail fails then.
+	WaitFail = "wait-fail"
 )
 
 // Password is what [Secret] tells.

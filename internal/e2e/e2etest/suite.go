@@ -1,7 +1,6 @@
 package e2etest
 
 import (
-	"encoding/json"
 	"fmt"
 	"os"
 	"os/signal"
@@ -12,19 +11,11 @@ import (
 	"github.com/windows-op-readiness/windows-op-readiness/specs"
 )
 
-const delimiter = "------------------------------"
-
-// spec is one entry of ginkgo's JSON report.
-type spec struct {
-	ContainerHierarchyTexts []string
-	LeafNodeType            string
-	LeafNodeText            string
-	State                   string
-	RunTime                 int64
-	Failure                 failure `json:",omitzero"`
-}
-
-type failure struct{ Message string }
+const (
+	delimiter = "------------------------------"
+	// stamp is when everything happens.
+	stamp = "01/02/26 15:04:05.000"
+)
 
 // suite is one start of the program to run tests.
 type suite struct {
@@ -32,10 +23,13 @@ type suite struct {
 	script     *Script
 	interrupts chan os.Signal
 	dry        bool
+	do         string // what it does, of the behaviours of a suite
 	report     string // where the JSON report goes; "" writes none
 	specs      []spec
 	failed     bool
 	stopped    bool
+	total      int // of all tests
+	selected   int
 }
 
 func runSuite(f Folder, script *Script, args []string) (int, error) {
@@ -76,16 +70,19 @@ func runSuite(f Folder, script *Script, args []string) (int, error) {
 			}
 		}
 	}
-	switch do := nth(script.Suite, n, ""); do {
+	s.total, s.selected = len(tests), len(selected)
+	switch s.do = nth(script.Suite, n, ""); s.do {
 	case Garbage:
 		fmt.Print("\x00\x01\xff\xfe• [0.1 seconds]\n\n", delimiter, "\nPASS\n")
 		return 0, nil
 	case Nothing:
 		return 0, nil
+	case NothingFailed:
+		return 1, nil
 	case Hang, Deaf, Kill, Exit:
-		return s.misbehave(do), nil
+		return s.misbehave(s.do), nil
 	default:
-		return s.run(selected, len(tests), do == FailBefore)
+		return s.run(selected)
 	}
 }
 
@@ -108,38 +105,89 @@ func (s *suite) misbehave(do string) int {
 	select {}
 }
 
-func (s *suite) run(selected []string, total int, failBefore bool) (int, error) {
+func (s *suite) run(selected []string) (int, error) {
 	fmt.Printf("  I0102 15:04:05.000000 %d e2e.go:109] Starting e2e run \"fake-%d\" on Ginkgo node 1\n", os.Getpid(), os.Getpid())
-	fmt.Printf("Running Suite: %s - /fake\n===\nRandom Seed: 1 - will randomize all specs\n\nWill run %d of %d specs\n", specs.SuiteName, len(selected), total)
+	fmt.Printf("Running Suite: %s - /fake\n===\nRandom Seed: 1 - will randomize all specs\n\nWill run %d of %d specs\n", specs.SuiteName, len(selected), s.total)
 	if !s.dry {
-		s.before(failBefore)
+		s.node("SynchronizedBeforeSuite", "there are currently no ready, schedulable nodes in the cluster", s.do == FailBefore)
+	}
+	if s.do == FailBefore {
+		return s.finish() // ginkgo does not even list the tests then
 	}
 	for _, name := range selected {
-		if s.stopped || failBefore {
+		s.heed()
+		if s.stopped {
+			fmt.Print("S")
 			s.add(name, "skipped", 0, "")
 			continue
 		}
-		n := 0
-		if !s.dry {
-			var err error
-			if n, err = s.folder.note(name); err != nil {
-				return 0, err
-			}
-		}
-		do := nth(s.script.Do[name], n, s.script.Default)
-		if s.dry {
-			do = Pass
-		}
-		if code := s.test(name, do); code != 0 {
-			return code, nil
+		if code, err := s.start(name); code != 0 || err != nil {
+			return code, err
 		}
 	}
+	fmt.Print("S")
 	s.add("[sig-fake] a test that was not selected", "skipped", 0, "")
-	fmt.Printf("\n\nRan %d of %d Specs in 0.100 seconds\n", len(selected), total)
-	if err := s.writeReport(); err != nil {
+	if s.do == Stranger {
+		s.end("[sig-fake] a stranger", "passed", "")
+	}
+	return s.finish()
+}
+
+// start starts one test, and returns a code other than 0 to end the process.
+func (s *suite) start(name string) (int, error) {
+	if s.dry {
+		return s.test(name, Pass), nil
+	}
+	n, err := s.folder.note(name)
+	if err != nil {
 		return 0, err
 	}
-	if s.failed {
+	return s.test(name, nth(s.script.Do[name], n, s.script.Default)), nil
+}
+
+// heed takes an interrupt that came while nothing waited for one.
+func (s *suite) heed() {
+	select {
+	case <-s.interrupts:
+		s.stopped = true
+	default:
+	}
+}
+
+// finish ends the suite, and returns the exit code.
+func (s *suite) finish() (int, error) {
+	if s.do == HangAfter {
+		<-s.interrupts
+		s.stopped = true
+	}
+	s.heed()
+	known, failed := len(s.specs), s.failed
+	if !s.dry {
+		s.node("SynchronizedAfterSuite", "could not clean up", s.do == FailAfter || s.do == FailAfterUnreported)
+	}
+	if s.do == FailAfterUnreported {
+		s.specs = s.specs[:known]
+	} else {
+		failed = s.failed
+	}
+	var reasons []string
+	if s.stopped {
+		reasons = append(reasons, "Interrupted by User")
+	}
+	if s.do == Elapsed {
+		reasons = append(reasons, "Suite Timeout Elapsed")
+	}
+	well := len(reasons) == 0 && s.do != Unsuccessful
+	if err := s.writeReport(!failed && well || s.do == Successful, reasons); err != nil {
+		return 0, err
+	}
+	succeeded := !s.failed && well
+	status := "SUCCESS!"
+	if !succeeded {
+		status = "FAIL!"
+	}
+	fmt.Printf("\n\nRan %d of %d Specs in 0.100 seconds\n%s -- \n", s.selected, s.total, status)
+	if !succeeded && s.do != ExitZero || s.do == ExitOne {
 		fmt.Println("--- FAIL: TestE2E (0.10s)\nFAIL")
 		return 1, nil
 	}
@@ -147,19 +195,18 @@ func (s *suite) run(selected []string, total int, failBefore bool) (int, error) 
 	return 0, nil
 }
 
-func (s *suite) before(fails bool) {
-	const node = "SynchronizedBeforeSuite"
-	fmt.Printf("%s\n[%s] \nk8s.io/kubernetes/test/e2e/e2e.go:69\n", delimiter, node)
+// node runs a node outside of tests.
+func (s *suite) node(node, message string, fails bool) {
+	fmt.Printf("\n%s\n[%s] \nk8s.io/kubernetes/test/e2e/e2e.go:69\n", delimiter, node)
 	if !fails {
 		fmt.Printf("[%s] PASSED [0.026 seconds]\n%s\n", node, delimiter)
 		s.specs = append(s.specs, spec{LeafNodeType: node, State: "passed", RunTime: 26e6})
 		return
 	}
 	s.failed = true
-	const message = "there are currently no ready, schedulable nodes in the cluster"
 	fmt.Printf("[%s] [FAILED] [0.026 seconds]\n[%s] \nk8s.io/kubernetes/test/e2e/e2e.go:69\n\n", node, node)
-	fmt.Printf("  [FAILED] %s\n  In [%s] at: e2e.go:250 @ 01/02/26 15:04:05.000\n%s\n", message, node, delimiter)
-	s.specs = append(s.specs, spec{LeafNodeType: node, State: "failed", RunTime: 26e6, Failure: failure{message}})
+	fmt.Printf("  [FAILED] %s\n  In [%s] at: e2e.go:250 @ %s\n%s\n", message, node, stamp, delimiter)
+	s.specs = append(s.specs, spec{LeafNodeType: node, State: "failed", RunTime: 26e6, Failure: failureOf(message)})
 }
 
 // test runs one test, and returns a code other than 0 to end the process.
@@ -175,25 +222,24 @@ func (s *suite) test(name, do string) int {
 		s.failed = true
 		return 0
 	case Pending:
-		fmt.Printf("P [PENDING]\n%s\nfake.go:1\n%s\n", name, delimiter)
+		fmt.Printf("%s\nP [PENDING]\n%s\nfake.go:1\n%s\n", delimiter, name, delimiter)
 		s.add(name, "pending", 0, "")
 		return 0
 	}
-	fmt.Printf("SS\n%s\n%s [sig-fake]\nk8s.io/kubernetes/test/e2e/fake.go:1\n  STEP: Creating a kubernetes client @ 01/02/26 15:04:05.000\n", delimiter, name)
+	s.heading(name)
 	switch do {
 	case Exit, Kill, Deaf:
 		if code := s.misbehave(do); code != 0 {
 			fmt.Println("panic: runtime error")
 			return code
 		}
-	case Hang, Wait:
+	case Hang, Wait, WaitFail:
 		path := s.folder.Go()
 		if do == Hang {
 			path = s.folder.path("never")
 		}
 		if until(path, s.interrupts) {
-			s.stopped = true
-			s.end(name, "interrupted", "Interrupted by User")
+			s.interrupted(name)
 			return 0
 		}
 	case Slow:
@@ -204,9 +250,16 @@ func (s *suite) test(name, do string) int {
 			return 98
 		}
 	}
+	s.conclude(name, do)
+	return 0
+}
+
+// conclude ends a test, as it did and as it says.
+func (s *suite) conclude(name, do string) {
+	const failure = "expected a Windows node\n    to equal\n  a Windows node"
 	switch do {
-	case Fail, Outage:
-		s.end(name, "failed", "expected a Windows node\n    to equal\n  a Windows node")
+	case Fail, Outage, WaitFail:
+		s.end(name, "failed", failure)
 	case Secret:
 		fmt.Printf("  I0102 config: password=%s\n", Password)
 		s.end(name, "failed", "could not log in with password: "+Password)
@@ -220,10 +273,43 @@ func (s *suite) test(name, do string) int {
 		s.failed = true
 	case Unreported:
 		s.say(name, "passed", "")
+	case FakePass:
+		s.heading(name)
+		s.say(name, "passed", "")
+		s.end(name, "failed", failure)
+	case FakeFail:
+		s.say(name, "failed", failure)
+		s.end(name, "passed", "")
+	case Restart:
+		s.heading(name)
+		s.end(name, "passed", "")
+	case Twice:
+		s.add(name, "failed", 1e6, failure)
+		s.end(name, "passed", "")
+	case NoState, OddState:
+		s.say(name, "passed", "")
+		s.add(name, map[string]string{NoState: "", OddState: "PASSED"}[do], 1e6, "")
+	case TwoKeys, TwoCases:
+		s.end(name, "failed", failure)
+		s.specs[len(s.specs)-1].again = map[string]string{TwoKeys: "State", TwoCases: "state"}[do]
 	default:
 		s.end(name, "passed", "")
 	}
-	return 0
+}
+
+// heading tells that a test starts.
+func (s *suite) heading(name string) {
+	fmt.Printf("\n%s\n%s [sig-fake]\nk8s.io/kubernetes/test/e2e/fake.go:1\n  STEP: Creating a kubernetes client @ %s\n", delimiter, name, stamp)
+}
+
+// interrupted ends a test to which a signal came.
+func (s *suite) interrupted(name string) {
+	const message = "Interrupted by User"
+	s.stopped = true
+	fmt.Printf("  [INTERRUPTED] in [It] - k8s.io/kubernetes/test/e2e/fake.go:1 @ %s\n  %s\n  %s\n", stamp, delimiter, message)
+	fmt.Printf("  First interrupt received; Ginkgo will run any cleanup and reporting nodes but will skip all remaining specs.  Interrupt again to skip cleanup.\n"+
+		"  Here's a current progress report:\n    %s (Spec Runtime: 1s)\n  %s\n", name, delimiter)
+	s.end(name, "interrupted", message)
 }
 
 // end tells in output and report how a test ended.
@@ -239,7 +325,7 @@ func Namespace(name string) string {
 }
 
 func (s *suite) say(name, state, message string) {
-	fmt.Printf("  STEP: Destroying namespace %q for this suite. @ 01/02/26 15:04:05.000\n", Namespace(name))
+	fmt.Printf("  STEP: Destroying namespace %q for this suite. @ %s\n", Namespace(name), stamp)
 	if state == "passed" {
 		fmt.Printf("• [0.001 seconds]\n%s\n", delimiter)
 		return
@@ -249,25 +335,5 @@ func (s *suite) say(name, state, message string) {
 		denoter = "S"
 	}
 	fmt.Printf("%s [%s] [0.001 seconds]\n%s [sig-fake]\nk8s.io/kubernetes/test/e2e/fake.go:1\n\n", denoter, word, name)
-	fmt.Printf("  [%s] %s\n  In [It] at: fake.go:2 @ 01/02/26 15:04:05.000\n%s\n", word, strings.ReplaceAll(message, "\n", "\n  "), delimiter)
-}
-
-func (s *suite) add(name, state string, nanoseconds int64, message string) {
-	s.specs = append(s.specs, spec{
-		ContainerHierarchyTexts: []string{name}, LeafNodeType: "It",
-		State: state, RunTime: nanoseconds, Failure: failure{message},
-	})
-}
-
-func (s *suite) writeReport() error {
-	if s.report == "" {
-		return nil
-	}
-	data, err := json.Marshal([]any{map[string]any{
-		"SuitePath": "/fake", "SuiteSucceeded": !s.failed, "SpecReports": s.specs, "SuiteConfig": map[string]any{"RandomSeed": 1},
-	}})
-	if err != nil {
-		return err
-	}
-	return os.WriteFile(s.report, data, 0o644)
+	fmt.Printf("  [%s] %s\n  In [It] at: fake.go:2 @ %s\n%s\n", word, strings.ReplaceAll(message, "\n", "\n  "), stamp, delimiter)
 }

@@ -33,7 +33,7 @@ func (b *bucket) build(id string, ago time.Duration) string {
 	dir := job + id + "/"
 	b.put(dir+"started.json", fmt.Sprintf(`{"timestamp": %d}`, b.now.Add(-ago).Unix()), ago)
 	b.put(dir+"artifacts/shard-1/junit_core-network_01.xml", good, ago-10*time.Minute)
-	b.put(dir+"finished.json", fmt.Sprintf(`{"timestamp": %d, "passed": true, "result": "SUCCESS", "metadata": {"Commit": "abc", "kubernetes-version": "v1.36.3", "windows-version": "10.0.20348"}}`, b.now.Add(10*time.Minute-ago).Unix()), ago-11*time.Minute)
+	b.put(dir+"finished.json", fmt.Sprintf(`{"timestamp": %d, "passed": true, "result": "SUCCESS", "metadata": {"Commit": "abc", "kubernetes-version": "v1.36.3", "windows-version": "10.0.20348", "verdict": "ready"}}`, b.now.Add(10*time.Minute-ago).Unix()), ago-11*time.Minute)
 	return dir
 }
 

@@ -42,7 +42,7 @@ func buildFiles(dir, metadata string) map[string]string {
 	}
 }
 
-const allHeaders = `"Commit": "abc", "kubernetes-version": "v1", "windows-version": "10"`
+const allHeaders = `"Commit": "abc", "kubernetes-version": "v1", "windows-version": "10", "verdict": "ready"`
 
 // checkFolder checks a folder as the command does.
 func checkFolder(t *testing.T, dir string) *check.Report {
@@ -99,10 +99,10 @@ func TestHeadersThatBuildsLack(t *testing.T) {
 	dir := t.TempDir()
 	for i, metadata := range []string{allHeaders, `"kubernetes-version": "v1"`, `"kubernetes-version": "v1"`} {
 		writeFiles(t, dir, buildFiles(fmt.Sprintf("logs/some/190000000000000000%d/", i), metadata))
-		writeFiles(t, dir, buildFiles(fmt.Sprintf("logs/none/190000000000000000%d/", i), `"kubernetes-version": "v1", "windows-version": "10"`))
+		writeFiles(t, dir, buildFiles(fmt.Sprintf("logs/none/190000000000000000%d/", i), `"kubernetes-version": "v1", "windows-version": "10", "verdict": "ready"`))
 	}
 	// TestGrid takes the commit from elsewhere, too.
-	writeFiles(t, dir, buildFiles("logs/other/1900000000000000000/", `"kubernetes-version": "v1", "windows-version": "10", "repo-commit": "0123456789"`))
+	writeFiles(t, dir, buildFiles("logs/other/1900000000000000000/", `"kubernetes-version": "v1", "windows-version": "10", "verdict": "ready", "repo-commit": "0123456789"`))
 	var got []string
 	for _, f := range checkFolder(t, dir).Findings {
 		if f.Severity != check.Note || f.Mend == "" {
@@ -115,6 +115,7 @@ func TestHeadersThatBuildsLack(t *testing.T) {
 		`logs/none metadata.Commit: none of the 3 builds that have ended has it: the column header shows "missing"`,
 		`logs/some metadata.Commit: 2 of 3 builds that have ended lack it, such as 1900000000000000002: the column header shows "missing"`,
 		`logs/some metadata.windows-version: 2 of 3 builds that have ended lack it, such as 1900000000000000002: the column header shows "missing"`,
+		`logs/some metadata.verdict: 2 of 3 builds that have ended lack it, such as 1900000000000000002: the column header shows "missing"`,
 	}
 	if strings.Join(got, "\n") != strings.Join(want, "\n") {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))

@@ -9,7 +9,7 @@ import (
 
 	"github.com/jedib0t/go-pretty/v6/text"
 
-	"github.com/windows-op-readiness/windows-op-readiness/internal/grid"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/shown"
 )
 
 // writeText writes the report for people: a paragraph a finding, as compilers
@@ -18,16 +18,16 @@ func (r *Report) writeText(w io.Writer, width int) error {
 	out := bufio.NewWriter(w)
 	width = cmp.Or(width, 120)
 	for _, g := range r.Groups {
-		fmt.Fprintf(out, "%s: %s in %s; TestGrid shows %s, %s\n", grid.Plain(g.Name), plural(g.Builds, "build"), grid.Plain(strings.TrimSuffix(g.Prefix, "/")), plural(g.Columns, "column"), plural(g.Rows, "row"))
+		fmt.Fprintf(out, "%s: %s in %s; TestGrid shows %s, %s\n", shown.Line(g.Name), plural(g.Builds, "build"), shown.Line(strings.TrimSuffix(g.Prefix, "/")), plural(g.Columns, "column"), plural(g.Rows, "row"))
 	}
 	if len(r.Groups) > 0 {
 		fmt.Fprintln(out)
 	}
 	for i := range r.Findings {
 		f := &r.Findings[i]
-		at := grid.Plain(f.Object)
+		at := shown.Line(f.Object)
 		if where := f.Where(); where != "" {
-			at += ", " + grid.Plain(where)
+			at += ", " + shown.Line(where)
 		}
 		fmt.Fprintf(out, "%s: %s [%s]\n", f.Severity, at, f.Rule)
 		for _, part := range []string{f.What, f.Mend} {
@@ -38,7 +38,7 @@ func (r *Report) writeText(w io.Writer, width int) error {
 			if part == f.Mend {
 				mark = "  > "
 			}
-			for _, line := range strings.Split(text.WrapSoft(grid.Plain(part), max(40, width-5)), "\n") {
+			for _, line := range strings.Split(text.WrapSoft(shown.Line(part), max(40, width-5)), "\n") {
 				fmt.Fprintln(out, mark+strings.TrimSpace(line))
 				mark = "    "
 			}

@@ -22,9 +22,9 @@ import (
 	"net/url"
 	"slices"
 	"strings"
-	"unicode"
 
 	"github.com/windows-op-readiness/windows-op-readiness/internal/grid"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/shown"
 )
 
 //go:embed page.css
@@ -108,14 +108,14 @@ type rowView struct {
 func newView(p *grid.Preview) *view {
 	v := &view{
 		Script: template.JS(script),
-		Source: clean(p.Source),
+		Source: shown.Line(p.Source),
 		Made:   p.Made.UTC().Format("2006-01-02 15:04 UTC"), MadeISO: p.Made.UTC().Format("2006-01-02T15:04:05Z"),
 		Single: len(p.Tabs()) <= 1,
 	}
 	widths := map[int]bool{}
 	id := 0
 	for i := range p.Dashboards {
-		d := dashboardView{Name: clean(p.Dashboards[i].Name)}
+		d := dashboardView{Name: shown.Line(p.Dashboards[i].Name)}
 		for j := range p.Dashboards[i].Tabs {
 			id++
 			d.Tabs = append(d.Tabs, newTab(id, &p.Dashboards[i].Tabs[j], widths))
@@ -171,22 +171,22 @@ func hash(s string) string {
 func newTab(id int, t *grid.Tab, widths map[int]bool) tabView {
 	kind, status := statusOf(t.Status)
 	v := tabView{
-		ID: id, Name: clean(t.Name), Dashboard: clean(t.Dashboard), Description: clean(t.Description), Kind: kind, Status: status,
-		Message: clean(t.Message), Alert: clean(t.Alert), Unwritten: clean(t.Unwritten), LatestGreen: clean(t.LatestGreen), Limit: clean(t.BaseOptions),
+		ID: id, Name: shown.Line(t.Name), Dashboard: shown.Line(t.Dashboard), Description: shown.Line(t.Description), Kind: kind, Status: status,
+		Message: shown.Line(t.Message), Alert: shown.Line(t.Alert), Unwritten: shown.Line(t.Unwritten), LatestGreen: shown.Line(t.LatestGreen), Limit: shown.Line(t.BaseOptions),
 		ColumnCount: len(t.Columns), RowCount: len(t.Rows), Roomy: len(t.Columns) <= roomyBuilds,
 	}
 	for _, a := range t.Alerts {
-		v.Alerts = append(v.Alerts, grid.Alert{Row: clean(a.Row), Failures: a.Failures, Message: clean(a.Message)})
+		v.Alerts = append(v.Alerts, grid.Alert{Row: shown.Line(a.Row), Failures: a.Failures, Message: shown.Line(a.Message)})
 	}
 	for i := range t.Columns {
 		v.Columns = append(v.Columns, newColumn(&t.Columns[i], t.Headers))
 	}
 	for h, name := range t.Headers {
-		header := headerView{Name: clean(name)}
+		header := headerView{Name: shown.Line(name)}
 		for i := range t.Columns {
 			value := ""
 			if h < len(t.Columns[i].Headers) {
-				value = clean(t.Columns[i].Headers[h])
+				value = shown.Line(t.Columns[i].Headers[h])
 			}
 			if last := len(header.Spans) - 1; last >= 0 && header.Spans[last].Value == value {
 				header.Spans[last].N++
@@ -206,7 +206,7 @@ func newTab(id int, t *grid.Tab, widths map[int]bool) tabView {
 }
 
 func newColumn(c *grid.Column, headers []string) columnView {
-	v := columnView{Build: clean(c.Build), Day: "?", Label: "build " + clean(c.Build), URL: harmless(c.URL)}
+	v := columnView{Build: shown.Line(c.Build), Day: "?", Label: "build " + shown.Line(c.Build), URL: harmless(c.URL)}
 	if !c.Started.IsZero() {
 		started := c.Started.UTC()
 		v.Day, v.Clock = started.Format("01-02"), started.Format("15:04")
@@ -215,15 +215,15 @@ func newColumn(c *grid.Column, headers []string) columnView {
 	}
 	for i, name := range headers {
 		if i < len(c.Headers) && c.Headers[i] != "" {
-			v.Values = append(v.Values, labelled{clean(name), clean(c.Headers[i])})
-			v.Label += ", " + clean(name) + " " + clean(c.Headers[i])
+			v.Values = append(v.Values, labelled{shown.Line(name), shown.Line(c.Headers[i])})
+			v.Label += ", " + shown.Line(name) + " " + shown.Line(c.Headers[i])
 		}
 	}
 	return v
 }
 
 func newRow(r *grid.Row) rowView {
-	v := rowView{Name: clean(r.Name), cells: r.Cells}
+	v := rowView{Name: shown.Line(r.Name), cells: r.Cells}
 	has := map[string]bool{}
 	for i, c := range r.Cells {
 		k, _ := kindOf(c.Result)
@@ -287,7 +287,7 @@ func statusOf(s string) (class, words string) {
 // mark is what stands in a cell: TestGrid's icon, or a letter for what would
 // otherwise be told by its colour alone.
 func mark(c grid.Cell, class string) string {
-	icon := clean(c.Icon)
+	icon := shown.Line(c.Icon)
 	if icon != "" {
 		return string([]rune(icon)[:min(5, len([]rune(icon)))])
 	}
@@ -316,7 +316,7 @@ func cells(r rowView) template.HTML {
 	var b strings.Builder
 	for _, c := range r.cells {
 		class, words := kindOf(c.Result)
-		if message := lines(c.Message); message != "" {
+		if message := shown.Lines(c.Message); message != "" {
 			words += ": " + message
 		}
 		b.WriteString(`<td role="gridcell" class="`)
@@ -328,29 +328,6 @@ func cells(r rowView) template.HTML {
 		b.WriteString("</td>")
 	}
 	return template.HTML(b.String())
-}
-
-// lines is clean, with the lines of the text as they are.
-func lines(s string) string {
-	var all []string
-	for line := range strings.SplitSeq(s, "\n") {
-		all = append(all, clean(line))
-	}
-	return strings.Trim(strings.Join(all, "\n"), "\n")
-}
-
-// clean takes from a text what cannot be shown, and what changes the order in
-// which it is read.
-func clean(s string) string {
-	return strings.TrimSpace(strings.Map(func(r rune) rune {
-		switch {
-		case r == '\n' || r == '\t':
-			return ' '
-		case unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r):
-			return '\uFFFD'
-		}
-		return r
-	}, strings.ToValidUTF8(s, "\uFFFD")))
 }
 
 // harmless returns an address that may be followed: on the web, a file, or

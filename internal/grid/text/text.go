@@ -12,6 +12,7 @@ import (
 	"github.com/jedib0t/go-pretty/v6/text"
 
 	"github.com/windows-op-readiness/windows-op-readiness/internal/grid"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/shown"
 )
 
 // Options say how to render.
@@ -68,12 +69,12 @@ func (w *writer) paint(s string, colours text.Colors) string {
 }
 
 func (w *writer) tab(t *grid.Tab) {
-	w.line("%s  %s  %s", grid.Plain(t.Name), w.paint(t.Status, statusColours(t.Status)), grid.Plain(t.Message))
+	w.line("%s  %s  %s", shown.Line(t.Name), w.paint(t.Status, statusColours(t.Status)), shown.Line(t.Message))
 	if t.Alert != "" && t.Alert != t.Message {
-		w.line("%s", grid.Plain(t.Alert))
+		w.line("%s", shown.Line(t.Alert))
 	}
 	if t.Unwritten != "" {
-		w.line("%s TestGrid's updater cannot write this grid, and shows what it had before: %s", w.paint("broken:", text.Colors{text.FgRed, text.Bold}), grid.Plain(t.Unwritten))
+		w.line("%s TestGrid's updater cannot write this grid, and shows what it had before: %s", w.paint("broken:", text.Colors{text.FgRed, text.Bold}), shown.Line(t.Unwritten))
 		w.line("'op-readiness testgrid check' says which object it is.")
 		return
 	}
@@ -82,7 +83,7 @@ func (w *writer) tab(t *grid.Tab) {
 		if a.Failures != 1 {
 			times = fmt.Sprintf("%d times in a row", a.Failures)
 		}
-		w.line("%s %s, %s", w.paint("alert:", text.Colors{text.FgRed, text.Bold}), grid.Plain(a.Row), times)
+		w.line("%s %s, %s", w.paint("alert:", text.Colors{text.FgRed, text.Bold}), shown.Line(a.Row), times)
 	}
 	if len(t.Columns) == 0 || len(t.Rows) == 0 {
 		w.line("No builds: TestGrid shows an empty grid.")
@@ -104,9 +105,9 @@ func (w *writer) tab(t *grid.Tab) {
 		return c.Started.UTC().Format("15:04")
 	})
 	for i, h := range t.Headers {
-		w.values(name, grid.Plain(h), builds, func(b int) string {
+		w.values(name, shown.Line(h), builds, func(b int) string {
 			if c := &t.Columns[b]; i < len(c.Headers) {
-				return grid.Plain(c.Headers[i])
+				return shown.Line(c.Headers[i])
 			}
 			return ""
 		})
@@ -114,7 +115,7 @@ func (w *writer) tab(t *grid.Tab) {
 	for i := range t.Rows {
 		r := &t.Rows[i]
 		var b strings.Builder
-		b.WriteString(pad(shorten(grid.Plain(r.Name), name), name))
+		b.WriteString(pad(shorten(shown.Line(r.Name), name), name))
 		for _, c := range r.Cells[:builds] {
 			b.WriteString(" " + w.cell(c))
 		}
@@ -132,15 +133,15 @@ func (w *writer) tab(t *grid.Tab) {
 func (w *writer) measure(t *grid.Tab) (name, builds int) {
 	width := cmp.Or(w.Width, noWidth)
 	for i := range t.Rows {
-		name = max(name, text.StringWidthWithoutEscSequences(grid.Plain(t.Rows[i].Name)))
+		name = max(name, text.StringWidthWithoutEscSequences(shown.Line(t.Rows[i].Name)))
 	}
 	for _, h := range t.Headers {
-		name = max(name, len(grid.Plain(h)))
+		name = max(name, len(shown.Line(h)))
 	}
 	w.cellWidth = minCell
 	for i := range t.Columns {
 		for _, value := range t.Columns[i].Headers {
-			w.cellWidth = min(maxCell, max(w.cellWidth, len(grid.Plain(value))))
+			w.cellWidth = min(maxCell, max(w.cellWidth, len(shown.Line(value))))
 		}
 	}
 	most := w.Builds
@@ -208,7 +209,7 @@ func look(c grid.Cell) (mark string, colours text.Colors) {
 	default:
 		mark, colours = "?", text.Colors{text.FgYellow}
 	}
-	return cmp.Or(grid.Plain(c.Icon), mark), colours
+	return cmp.Or(shown.Line(c.Icon), mark), colours
 }
 
 // messages writes why rows did not pass in the newest build in which they had
@@ -242,10 +243,10 @@ func (w *writer) messages(t *grid.Tab, builds int) {
 			return
 		}
 		mark, colours := look(s.cell)
-		w.line("%s %s", w.paint(pad(mark, 4), colours), grid.Plain(s.row.Name))
-		message := cmp.Or(grid.Plain(s.cell.Message), "(no message)")
+		w.line("%s %s", w.paint(pad(mark, 4), colours), shown.Line(s.row.Name))
+		message := cmp.Or(shown.Line(s.cell.Message), "(no message)")
 		if s.at > 0 {
-			message += fmt.Sprintf(" (build %s)", grid.Plain(t.Columns[s.at].Build))
+			message += fmt.Sprintf(" (build %s)", shown.Line(t.Columns[s.at].Build))
 		}
 		for _, line := range strings.Split(text.WrapSoft(message, max(40, cmp.Or(w.Width, 120)-5)), "\n") {
 			w.line("     %s", strings.TrimSpace(line))
@@ -284,7 +285,7 @@ func shorten(s string, width int) string {
 }
 
 func tail(s string, n int) string {
-	if s = grid.Plain(s); len(s) <= n {
+	if s = shown.Line(s); len(s) <= n {
 		return s
 	}
 	return "…" + s[len(s)-n:]

@@ -10,12 +10,13 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 
+	"github.com/windows-op-readiness/windows-op-readiness/internal/cluster"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/shown"
 	"github.com/windows-op-readiness/windows-op-readiness/specs"
 )
 
@@ -42,7 +43,7 @@ func hostPort(ip string) string { return net.JoinHostPort(ip, strconv.Itoa(serve
 // hasStarted reports whether a container runs, or has run.
 func hasStarted(p *corev1.Pod, name string) bool {
 	return slices.ContainsFunc(p.Status.ContainerStatuses, func(c corev1.ContainerStatus) bool {
-		return c.Name == name && (c.State.Running != nil || c.State.Terminated != nil && !c.State.Terminated.StartedAt.IsZero())
+		return c.Name == name && cluster.Ran(&c)
 	})
 }
 
@@ -82,7 +83,7 @@ func trouble(p *corev1.Pod) string {
 		if w := c.State.Waiting; w != nil && w.Reason != "" && w.Reason != "ContainerCreating" && w.Reason != "PodInitializing" {
 			return oneLine(w.Reason + ": " + w.Message)
 		}
-		if t := c.State.Terminated; t != nil && t.StartedAt.IsZero() {
+		if t := c.State.Terminated; t != nil && !cluster.Ran(&c) {
 			return oneLine(t.Reason + ": " + t.Message)
 		}
 	}
@@ -184,8 +185,7 @@ func describe(pulls []Pull) string {
 // oneLine makes a short line of what comes from a cluster.
 func oneLine(s string) string {
 	const limit = 400
-	s = strings.Join(strings.FieldsFunc(s, func(r rune) bool { return unicode.IsSpace(r) || !unicode.IsPrint(r) }), " ")
-	s = strings.TrimSpace(strings.TrimSuffix(s, ":"))
+	s = strings.TrimSpace(strings.TrimSuffix(shown.Line(s), ":"))
 	if r := []rune(s); len(r) > limit {
 		return string(r[:limit]) + "…"
 	}

@@ -122,7 +122,7 @@ func (o Options) Validate() error {
 			faults = append(faults, fmt.Errorf("%d %s nodes: choose 0 to %d", count.nodes, count.system, maxNodes))
 		}
 	}
-	if _, ok := windowsBuilds[o.WindowsVersion]; !ok {
+	if _, ok := windowsRelease(o.WindowsVersion); !ok {
 		faults = append(faults, fmt.Errorf("version %q of Windows: choose of %s", o.WindowsVersion, strings.Join(WindowsVersions(), ", ")))
 	}
 	if o.BindAddress != "" && net.ParseIP(o.BindAddress) == nil {

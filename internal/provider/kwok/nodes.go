@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"runtime"
-	"slices"
 	"strings"
 	"time"
 
@@ -13,6 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
+
+	"github.com/windows-op-readiness/windows-op-readiness/specs"
 )
 
 // Simulated nodes carry this annotation, which makes kwok play them, and this
@@ -23,25 +24,24 @@ const (
 	nodeSelector        = "type=kwok"
 )
 
-// windowsBuild is one release of Windows Server.
-type windowsBuild struct {
-	build, kernel, image string
-}
-
-var windowsBuilds = map[string]windowsBuild{
-	"ltsc2019": {"10.0.17763", "10.0.17763.7009", "Windows Server 2019 Datacenter"},
-	"ltsc2022": {"10.0.20348", "10.0.20348.3328", "Windows Server 2022 Datacenter"},
-	"ltsc2025": {"10.0.26100", "10.0.26100.3476", "Windows Server 2025 Datacenter"},
-}
-
-// WindowsVersions returns the releases that nodes can be of, oldest first.
+// WindowsVersions returns the releases that nodes can be of, such as "ltsc2022",
+// oldest first.
 func WindowsVersions() []string {
 	var versions []string
-	for version := range windowsBuilds {
-		versions = append(versions, version)
+	for _, r := range specs.WindowsReleases() {
+		versions = append(versions, "ltsc"+r.Year)
 	}
-	slices.Sort(versions)
 	return versions
+}
+
+// windowsRelease is the release of that version, one of [WindowsVersions].
+func windowsRelease(version string) (specs.WindowsRelease, bool) {
+	for _, r := range specs.WindowsReleases() {
+		if "ltsc"+r.Year == version {
+			return r, true
+		}
+	}
+	return specs.WindowsRelease{}, false
 }
 
 // simulatedNodes returns the nodes of the cluster that o describes.
@@ -59,15 +59,15 @@ func simulatedNodes(o Options) []*corev1.Node {
 		nodes = append(nodes, node)
 	}
 	for i := range o.WindowsNodes {
-		windows := windowsBuilds[o.WindowsVersion]
+		windows, _ := windowsRelease(o.WindowsVersion)
 		node := simulatedNode(nodeName(corev1.Windows, i), o.KubernetesVersion)
 		node.Labels[corev1.LabelOSStable] = string(corev1.Windows)
 		node.Labels[corev1.LabelArchStable] = "amd64" // the only one that Windows nodes have
-		node.Labels[corev1.LabelWindowsBuild] = windows.build
+		node.Labels[corev1.LabelWindowsBuild] = windows.Build
 		node.Status.NodeInfo.Architecture = "amd64"
 		node.Status.NodeInfo.OperatingSystem = string(corev1.Windows)
-		node.Status.NodeInfo.OSImage = windows.image
-		node.Status.NodeInfo.KernelVersion = windows.kernel
+		node.Status.NodeInfo.OSImage = fmt.Sprintf("Windows Server %s Datacenter", windows.Year)
+		node.Status.NodeInfo.KernelVersion = windows.Build + ".3328"
 		setAddress(node, fmt.Sprintf("198.18.1.%d", i+1))
 		nodes = append(nodes, node)
 	}

@@ -41,7 +41,8 @@ type Runner struct {
 	Repository string
 
 	act   string
-	cache string
+	cache string // of the actions' sources
+	kept  string // what the cache action keeps
 	bin   string // goes first in PATH
 	flags []string
 }
@@ -54,7 +55,10 @@ func New(ctx context.Context, root, dir string) (*Runner, error) {
 			return nil, fmt.Errorf("%w: there is no %s in PATH", ErrMissing, program)
 		}
 	}
-	r := &Runner{Repository: filepath.Join(dir, "repository"), act: filepath.Join(dir, "act"), cache: filepath.Join(dir, "cache")}
+	r := &Runner{Repository: filepath.Join(dir, "repository"), act: filepath.Join(dir, "act"), cache: filepath.Join(dir, "cache"), kept: filepath.Join(dir, "kept")}
+	if err := os.MkdirAll(r.kept, 0o755); err != nil {
+		return nil, err
+	}
 	module := filepath.Join(root, "scripts", "act")
 	if err := command(ctx, module, "go", "mod", "download"); err != nil {
 		return nil, fmt.Errorf("%w: getting act: %w", ErrMissing, err)
@@ -198,7 +202,7 @@ func (r *Runner) run(ctx context.Context, w Workflow) (log *Log, output string, 
 	args := append([]string{
 		event, "--json", "--platform", "ubuntu-latest=-self-hosted", "--no-cache-server", "--action-cache-path", r.cache, "--concurrent-jobs", "2",
 		"--env", "GITHUB_RUN_ID=" + strconv.Itoa(w.Run), "--env", "GITHUB_RUN_ATTEMPT=" + strconv.Itoa(max(w.Attempt, 1)),
-		"--env", "STANDIN_ARTIFACTS=" + w.Artifacts,
+		"--env", "STANDIN_ARTIFACTS=" + w.Artifacts, "--env", "STANDIN_CACHE=" + r.kept,
 	}, r.flags...)
 	if w.Payload != "" {
 		path := filepath.Join(temp, "event.json")

@@ -175,8 +175,8 @@ func (t *timed) time(work func()) {
 	t.added += time.Since(began)
 }
 
-func (t *timed) Collect(ctx context.Context, namespaces []string, since time.Time) (pods []result.Pod, incomplete string) {
-	t.time(func() { pods, incomplete = t.Watch.Collect(ctx, namespaces, since) })
+func (t *timed) Collect(ctx context.Context, suiteRunID string, namespaces []string, since time.Time) (pods []result.Pod, incomplete string) {
+	t.time(func() { pods, incomplete = t.Watch.Collect(ctx, suiteRunID, namespaces, since) })
 	return pods, incomplete
 }
 
@@ -215,7 +215,7 @@ func (b *bed) run(ctx context.Context, name string, watched bool) (m measured, e
 		t.time(t.Stop)
 	}
 	m.wall, m.added = time.Since(began), t.added
-	done, err := result.Read(dir)
+	done, err := result.Load(dir)
 	if err != nil {
 		return m, err
 	}

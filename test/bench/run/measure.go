@@ -122,7 +122,7 @@ func (b *bench) real(ctx context.Context) ([]row, error) {
 	if err != nil {
 		return nil, err
 	}
-	done, err := result.Read(dir)
+	done, err := result.Load(dir)
 	if err != nil {
 		return nil, err
 	}
@@ -200,7 +200,7 @@ func (p *passes) Finished(f e2e.Finished) {
 	}
 }
 
-func (p *passes) Started(string)             {}
-func (p *passes) SuiteRun(string)            {}
-func (p *passes) Destroyed(string)           {}
-func (p *passes) SuiteFailed(string, string) {}
+func (p *passes) Started(string)              {}
+func (p *passes) SuiteRun(string)             {}
+func (p *passes) Destroyed(string, time.Time) {}
+func (p *passes) SuiteFailed(string, string)  {}

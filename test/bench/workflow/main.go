@@ -76,7 +76,7 @@ func measure(ctx context.Context, rounds int) (time.Duration, error) {
 		return 0, err
 	}
 	best := time.Duration(0)
-	// The first run builds op-readiness, which later ones find in the tool cache.
+	// The first run builds op-readiness, which later ones restore from the cache of workflows.
 	for round := range rounds + 1 {
 		log, err := r.Run(ctx, runner.Workflow{Repository: repository, Run: round + 1, Artifacts: filepath.Join(dir, "artifacts")})
 		if err != nil {

@@ -15,6 +15,8 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/windows-op-readiness/windows-op-readiness/internal/tempdir"
 )
 
 // programs are what a node runs that Kubernetes does not bring, each with the
@@ -187,12 +189,12 @@ func unable() []string {
 
 // checkKernel makes a box and, inside it, what a node is made of.
 func checkKernel(ctx context.Context) error {
-	dir, err := os.MkdirTemp("", "op-readiness-*")
+	dir, err := tempdir.New()
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(dir)
-	box, err := newBox(ctx, dir)
+	defer dir.RemoveAll()
+	box, err := newBox(ctx, dir.Path)
 	if err != nil {
 		return fmt.Errorf("leave to mount (in a container: --privileged): %w", err)
 	}

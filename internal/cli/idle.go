@@ -1,0 +1,69 @@
+package cli
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/windows-op-readiness/windows-op-readiness/internal/result"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/verdict"
+	"github.com/windows-op-readiness/windows-op-readiness/specs"
+)
+
+// sayIdle says why a shard of a plan has nothing to run; excuse is why a case
+// that has tests is not tested. The error carries the exit code: 3, or 0 for an
+// empty shard of a plan that has tests.
+func sayIdle(s *Surroundings, p *result.Plan, shard int, excuse func(*result.PlannedCase) string) error {
+	if p.EmptyShard(shard) {
+		fmt.Fprintf(s.Stderr, "shard %d of %d is empty: the plan's %s in other shards; there is nothing to run here, which is no failure\n", shard, p.Shards, are(len(p.Tests), "test"))
+		return nil
+	}
+	fmt.Fprintln(s.Stderr, "There is nothing to run:")
+	var reasons []string
+	cases := map[string][]string{}
+	for i := range p.Cases {
+		c := &p.Cases[i]
+		if c.Shard != shard && len(p.Tests) > 0 {
+			continue
+		}
+		reason := whyIdle(c, excuse)
+		if !slices.Contains(reasons, reason) {
+			reasons = append(reasons, reason)
+		}
+		cases[reason] = append(cases[reason], c.ID)
+	}
+	for _, reason := range reasons {
+		fmt.Fprintf(s.Stderr, "  %s: %s\n", firstOf(cases[reason], 3), reason)
+	}
+	return exitWith(verdict.ExitInconclusive)
+}
+
+// whyIdle says why nothing of a case is run.
+func whyIdle(c *result.PlannedCase, excuse func(*result.PlannedCase) string) string {
+	switch {
+	case c.Kind == specs.Rule:
+		return "rules are decided from facts, not by tests"
+	case c.Proof == specs.ProofNone:
+		return "no test exists"
+	case c.Excluded != "":
+		return c.Excluded
+	case excuse(c) != "":
+		return excuse(c)
+	}
+	return "no test was planned"
+}
+
+func are(n int, what string) string {
+	if n == 1 {
+		return "1 " + what + " is"
+	}
+	return fmt.Sprintf("%d %ss are", n, what)
+}
+
+// firstOf lists the first few of names.
+func firstOf(names []string, most int) string {
+	if len(names) <= most {
+		return strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
+}

@@ -1,0 +1,5 @@
+//go:build !unix
+
+package result
+
+const nonBlocking = 0

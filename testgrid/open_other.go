@@ -1,5 +1,0 @@
-//go:build !unix
-
-package testgrid
-
-const nonBlocking = 0

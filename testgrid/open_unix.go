@@ -1,9 +1,0 @@
-//go:build unix
-
-package testgrid
-
-import "syscall"
-
-// nonBlocking lets a pipe in a results folder be opened, and refused, without
-// waiting for who writes into it.
-const nonBlocking = syscall.O_NONBLOCK
