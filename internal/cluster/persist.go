@@ -7,6 +7,7 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
 )
 
 // Patience is how long an outage of the API server may last before a run gives
@@ -49,8 +50,12 @@ func Persist(ctx context.Context, request func(context.Context) error) error {
 
 // Away reports whether a request to the API server failed because the server, or
 // what is before it, could not answer for now: it was overloaded (429), failed
-// (5xx), or the connection did not hold. What the server refuses is no outage.
+// (5xx), or the connection did not hold. What the server refuses is no outage,
+// nor is an answer of another kind than was asked for.
 func Away(err error) bool {
+	if runtime.IsNotRegisteredError(err) {
+		return false
+	}
 	if status := apierrors.APIStatus(nil); errors.As(err, &status) {
 		code := status.Status().Code
 		return code == http.StatusTooManyRequests || code >= http.StatusInternalServerError

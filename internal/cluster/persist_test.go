@@ -10,6 +10,7 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/windows-op-readiness/windows-op-readiness/internal/cluster"
@@ -31,6 +32,7 @@ func TestRequestsAreMadeAgainThroughAnOutage(t *testing.T) {
 		{"503 at first", []error{unavailable, nil}, 0, nil, 2, time.Second},
 		{"cut connections at first", []error{io.ErrUnexpectedEOF, fmt.Errorf("wrapped: %w", unavailable), nil}, 0, nil, 3, 2 * time.Second},
 		{"as late as the server asks", []error{apierrors.NewTooManyRequests("busy", 10), nil}, 0, nil, 2, 10 * time.Second},
+		{"an answer of another kind", []error{runtime.NewNotRegisteredErrForKind("client", schema.GroupVersionKind{Kind: "HTML"})}, 0, nil, 1, 0},
 		{"no", []error{refused}, 0, refused, 1, 0},
 		{"no, after an outage", []error{unavailable, refused}, 0, refused, 2, time.Second},
 		{"503 for ever", []error{unavailable}, 0, unavailable, 0, cluster.Patience},

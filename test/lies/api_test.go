@@ -111,6 +111,12 @@ func place(path string) (collection, namespace, name string) {
 	return prefix + "/" + parts[0], namespace, name
 }
 
+// groupVersion is the apiVersion of what a collection holds.
+func groupVersion(collection string) string {
+	path := collection[:strings.LastIndexByte(collection, '/')]
+	return strings.TrimPrefix(strings.TrimPrefix(path, "/apis/"), "/api/")
+}
+
 func meta(o object) object {
 	m, _ := o["metadata"].(object)
 	if m == nil {
@@ -148,7 +154,7 @@ func (s *apiServer) keep(collection string, o object) object {
 	if m["uid"] == nil {
 		m["uid"] = fmt.Sprintf("uid-%d", s.version)
 	}
-	o["kind"], o["apiVersion"] = kinds[collection], strings.TrimPrefix(strings.TrimPrefix(collection[:strings.LastIndexByte(collection, '/')], "/apis/"), "/api/")
+	o["kind"], o["apiVersion"] = kinds[collection], groupVersion(collection)
 	s.objects[key] = o
 	s.tell(collection, kind, o)
 	return o
@@ -274,7 +280,7 @@ func (s *apiServer) list(collection, namespace, selector string) object {
 			items = append(items, o)
 		}
 	}
-	return object{"kind": kinds[collection] + "List", "apiVersion": "v1", "metadata": object{"resourceVersion": strconv.Itoa(s.version)}, "items": items}
+	return object{"kind": kinds[collection] + "List", "apiVersion": groupVersion(collection), "metadata": object{"resourceVersion": strconv.Itoa(s.version)}, "items": items}
 }
 
 // watch streams the changes of a collection after a version.

@@ -81,9 +81,7 @@ func (c *cluster) whileAlive(ctx context.Context) (watched context.Context, stop
 		for watched.Err() == nil {
 			for _, name := range essential {
 				// The order matters: one that starts in between is alive.
-				_, err := os.Stat(c.pidFile(name))
-				running, scanErr := c.running()
-				if err == nil && scanErr == nil && len(running[name]) == 0 {
+				if _, err := os.Stat(c.pidFile(name)); err == nil && c.gone(name) {
 					cancel(c.ended(name))
 				}
 			}
@@ -94,6 +92,20 @@ func (c *cluster) whileAlive(ctx context.Context) (watched context.Context, stop
 		}
 	}()
 	return watched, func() { cancel(nil) }
+}
+
+// gone reports whether a component does not run, by two looks: a process that
+// becomes another program has no command line for a moment.
+func (c *cluster) gone(component string) bool {
+	for look := range 2 {
+		if look > 0 {
+			time.Sleep(20 * time.Millisecond)
+		}
+		if running, err := c.running(); err != nil || len(running[component]) > 0 {
+			return false
+		}
+	}
+	return true
 }
 
 func (c *cluster) pidFile(component string) string {
@@ -227,7 +239,7 @@ func (p *Provider) awaitControlPlane(ctx context.Context, c *cluster, paths map[
 			return err
 		}
 		for _, name := range essential {
-			if len(running[name]) == 0 {
+			if len(running[name]) == 0 && c.gone(name) {
 				return c.ended(name)
 			}
 		}
