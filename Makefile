@@ -41,7 +41,7 @@ test: node browser ## Run all tests, also those on a simulated cluster and, wher
 
 .PHONY: test-node
 test-node: node ## Run the tests on a real Linux node; needs root, and on Debian installs what is missing
-	$(GO) test -count=1 -v ./internal/provider/kwok/realnode ./test/node
+	$(GO) test -count=1 -v ./test/realnode ./test/node
 
 .PHONY: verify
 verify: verify-format verify-modules verify-vet verify-lint verify-generated verify-workflows verify-specs ## Check format, modules, lint and generated files

@@ -6,7 +6,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	prowapi "sigs.k8s.io/prow/pkg/apis/prowjobs/v1"
 
-	"github.com/windows-op-readiness/windows-op-readiness/internal/config"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/ci/config"
 )
 
 // The conventions of sig-windows' jobs in kubernetes/test-infra, August 2026

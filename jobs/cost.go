@@ -5,9 +5,9 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/windows-op-readiness/windows-op-readiness/internal/config"
-	"github.com/windows-op-readiness/windows-op-readiness/internal/plan"
-	"github.com/windows-op-readiness/windows-op-readiness/internal/result"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/ci/config"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/engine/plan"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/outcome/result"
 	"github.com/windows-op-readiness/windows-op-readiness/specs"
 )
 

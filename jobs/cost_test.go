@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/windows-op-readiness/windows-op-readiness/internal/config"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/ci/config"
 	"github.com/windows-op-readiness/windows-op-readiness/jobs"
 )
 

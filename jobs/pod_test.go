@@ -27,9 +27,9 @@ import (
 	"sigs.k8s.io/prow/pkg/sidecar"
 	"sigs.k8s.io/yaml"
 
-	"github.com/windows-op-readiness/windows-op-readiness/internal/config"
-	"github.com/windows-op-readiness/windows-op-readiness/internal/provider/kwok/kwoktest"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/ci/config"
 	"github.com/windows-op-readiness/windows-op-readiness/jobs"
+	"github.com/windows-op-readiness/windows-op-readiness/test/kwoktest"
 )
 
 // TestPods_are_taken_by_an_API_server starts every job, has Prow decorate it, as

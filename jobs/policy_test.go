@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	prowconfig "sigs.k8s.io/prow/pkg/config"
 
-	"github.com/windows-op-readiness/windows-op-readiness/internal/config"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/ci/config"
 )
 
 // TestTestInfras_own_tests_pass runs the tests that kubernetes/test-infra has

@@ -10,13 +10,13 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/windows-op-readiness/windows-op-readiness/internal/golden"
+	"github.com/windows-op-readiness/windows-op-readiness/test/golden"
 
 	"github.com/sirupsen/logrus"
 	prowconfig "sigs.k8s.io/prow/pkg/config"
 	"sigs.k8s.io/yaml"
 
-	"github.com/windows-op-readiness/windows-op-readiness/internal/config"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/ci/config"
 	"github.com/windows-op-readiness/windows-op-readiness/jobs"
 )
 
@@ -37,7 +37,7 @@ func configurations(t testing.TB) map[string]*config.Config {
 	for _, name := range names {
 		all[filepath.Base(filepath.Dir(name))] = load(t, name)
 	}
-	good, err := filepath.Glob("../internal/config/testdata/good/*.yaml")
+	good, err := filepath.Glob("../internal/ci/config/testdata/good/*.yaml")
 	if err != nil || len(good) == 0 {
 		t.Fatalf("good configurations are %v (%v)", good, err)
 	}

@@ -14,7 +14,7 @@ import (
 	"gopkg.in/yaml.v3"
 	prowconfig "sigs.k8s.io/prow/pkg/config"
 
-	"github.com/windows-op-readiness/windows-op-readiness/internal/config"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/ci/config"
 )
 
 // Folder is where the rendered files lie in a repository.

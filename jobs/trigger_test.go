@@ -8,7 +8,7 @@ import (
 	prowapi "sigs.k8s.io/prow/pkg/apis/prowjobs/v1"
 	"sigs.k8s.io/prow/pkg/github"
 
-	"github.com/windows-op-readiness/windows-op-readiness/internal/prow/prowtest"
+	"github.com/windows-op-readiness/windows-op-readiness/test/prowtest"
 )
 
 const triggered = `repository: example/cni

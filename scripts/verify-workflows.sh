@@ -7,7 +7,7 @@ cd "$(dirname "$0")/.."
 
 fresh=$(mktemp -d)
 trap 'rm -rf "$fresh"' EXIT
-go run ./cmd/op-readiness generate workflows --config internal/config/testdata/good/every-field.yaml --dir "$fresh"
+go run ./cmd/op-readiness generate workflows --config internal/ci/config/testdata/good/every-field.yaml --dir "$fresh"
 
 go tool -modfile=scripts/actionlint/go.mod actionlint .github/workflows/*.yml "$fresh"/*.yml
 for script in scripts/*.sh scripts/action/*.sh .ci/run; do

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/windows-op-readiness/windows-op-readiness/internal/golden"
+	"github.com/windows-op-readiness/windows-op-readiness/test/golden"
 
 	"github.com/windows-op-readiness/windows-op-readiness/specs"
 )

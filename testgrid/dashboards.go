@@ -12,7 +12,7 @@ import (
 	yaml3 "gopkg.in/yaml.v3"
 	"sigs.k8s.io/yaml"
 
-	"github.com/windows-op-readiness/windows-op-readiness/internal/config"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/ci/config"
 	"github.com/windows-op-readiness/windows-op-readiness/specs"
 )
 

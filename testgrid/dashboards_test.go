@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/windows-op-readiness/windows-op-readiness/internal/golden"
+	"github.com/windows-op-readiness/windows-op-readiness/test/golden"
 
 	"cloud.google.com/go/storage"
 	tgconfig "github.com/GoogleCloudPlatform/testgrid/config"
@@ -24,8 +24,8 @@ import (
 	"google.golang.org/api/option"
 	"google.golang.org/protobuf/proto"
 
-	"github.com/windows-op-readiness/windows-op-readiness/internal/config"
-	"github.com/windows-op-readiness/windows-op-readiness/internal/grid"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/ci/config"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/show/grid"
 	"github.com/windows-op-readiness/windows-op-readiness/testgrid"
 )
 

@@ -14,9 +14,9 @@ import (
 	"github.com/fsouza/fake-gcs-server/fakestorage"
 
 	"github.com/windows-op-readiness/windows-op-readiness/internal/bucket"
-	"github.com/windows-op-readiness/windows-op-readiness/internal/report"
-	"github.com/windows-op-readiness/windows-op-readiness/internal/result"
-	"github.com/windows-op-readiness/windows-op-readiness/internal/verdict"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/outcome/report"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/outcome/result"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/outcome/verdict"
 	"github.com/windows-op-readiness/windows-op-readiness/specs"
 	"github.com/windows-op-readiness/windows-op-readiness/test/recorded"
 	"github.com/windows-op-readiness/windows-op-readiness/testgrid"

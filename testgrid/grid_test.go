@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/windows-op-readiness/windows-op-readiness/internal/golden"
+	"github.com/windows-op-readiness/windows-op-readiness/test/golden"
 
 	"cloud.google.com/go/storage"
 	configpb "github.com/GoogleCloudPlatform/testgrid/pb/config"
@@ -21,9 +21,9 @@ import (
 	"github.com/sirupsen/logrus"
 	"google.golang.org/api/option"
 
-	"github.com/windows-op-readiness/windows-op-readiness/internal/report"
-	"github.com/windows-op-readiness/windows-op-readiness/internal/result"
-	"github.com/windows-op-readiness/windows-op-readiness/internal/verdict"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/outcome/report"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/outcome/result"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/outcome/verdict"
 	"github.com/windows-op-readiness/windows-op-readiness/testgrid"
 )
 

@@ -6,10 +6,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/windows-op-readiness/windows-op-readiness/internal/golden"
+	"github.com/windows-op-readiness/windows-op-readiness/test/golden"
 
 	"github.com/windows-op-readiness/windows-op-readiness/internal/bucket"
-	"github.com/windows-op-readiness/windows-op-readiness/internal/grid"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/show/grid"
 )
 
 // inWords is a tab as wantGrid has it.

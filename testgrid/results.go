@@ -11,11 +11,11 @@ import (
 
 	"github.com/GoogleCloudPlatform/testgrid/metadata"
 
-	"github.com/windows-op-readiness/windows-op-readiness/internal/junit"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/outcome/junit"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/outcome/report"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/outcome/result"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/outcome/verdict"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/redact"
-	"github.com/windows-op-readiness/windows-op-readiness/internal/report"
-	"github.com/windows-op-readiness/windows-op-readiness/internal/result"
-	"github.com/windows-op-readiness/windows-op-readiness/internal/verdict"
 )
 
 // Results are those of a run, as they are published: judged anew, and as a

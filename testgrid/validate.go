@@ -11,7 +11,7 @@ import (
 	configpb "github.com/GoogleCloudPlatform/testgrid/pb/config"
 	"github.com/hashicorp/go-multierror"
 
-	"github.com/windows-op-readiness/windows-op-readiness/internal/config"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/ci/config"
 )
 
 // prowPrefixes are where kubernetes/test-infra's Prow uploads; groups that read

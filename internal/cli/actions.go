@@ -7,9 +7,9 @@ import (
 	"os"
 	"strconv"
 
-	"github.com/windows-op-readiness/windows-op-readiness/internal/actions"
-	"github.com/windows-op-readiness/windows-op-readiness/internal/result"
-	"github.com/windows-op-readiness/windows-op-readiness/internal/verdict"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/outcome/result"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/outcome/verdict"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/show/actions"
 )
 
 // tellOutputs hands what a run came to on to the next steps of a workflow.

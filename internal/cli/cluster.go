@@ -10,8 +10,8 @@ import (
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/spf13/cobra"
 
-	"github.com/windows-op-readiness/windows-op-readiness/internal/provider"
-	"github.com/windows-op-readiness/windows-op-readiness/internal/provider/kwok"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/target/provider"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/target/provider/kwok"
 )
 
 func newClusterCommand(s *Surroundings) *cobra.Command {

@@ -15,11 +15,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/windows-op-readiness/windows-op-readiness/internal/actions"
-	"github.com/windows-op-readiness/windows-op-readiness/internal/github"
-	"github.com/windows-op-readiness/windows-op-readiness/internal/prow"
-	"github.com/windows-op-readiness/windows-op-readiness/internal/result"
-	"github.com/windows-op-readiness/windows-op-readiness/internal/verdict"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/ci/prow"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/outcome/result"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/outcome/verdict"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/show/actions"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/show/github"
 )
 
 type commentOptions struct {

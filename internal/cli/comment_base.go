@@ -6,10 +6,10 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/windows-op-readiness/windows-op-readiness/internal/intake"
-	"github.com/windows-op-readiness/windows-op-readiness/internal/result"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/outcome/intake"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/outcome/result"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/outcome/verdict"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/tempdir"
-	"github.com/windows-op-readiness/windows-op-readiness/internal/verdict"
 )
 
 // checkBases checks what is said of the bases, without reading them.

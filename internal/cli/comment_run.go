@@ -12,12 +12,12 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/windows-op-readiness/windows-op-readiness/internal/actions"
-	"github.com/windows-op-readiness/windows-op-readiness/internal/github"
-	"github.com/windows-op-readiness/windows-op-readiness/internal/intake"
-	"github.com/windows-op-readiness/windows-op-readiness/internal/result"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/outcome/intake"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/outcome/result"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/outcome/verdict"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/show/actions"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/show/github"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/tempdir"
-	"github.com/windows-op-readiness/windows-op-readiness/internal/verdict"
 )
 
 // What is read of the artifacts of one run, in bytes.

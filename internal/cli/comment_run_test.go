@@ -15,9 +15,9 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/windows-op-readiness/windows-op-readiness/internal/github/githubtest"
-	"github.com/windows-op-readiness/windows-op-readiness/internal/result"
-	"github.com/windows-op-readiness/windows-op-readiness/internal/verdict"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/outcome/result"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/outcome/verdict"
+	"github.com/windows-op-readiness/windows-op-readiness/test/githubtest"
 )
 
 // fork is a pull request from a fork, whose workflow run has ended, and the

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/windows-op-readiness/windows-op-readiness/internal/verdict"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/outcome/verdict"
 )
 
 const someConfig = `repository: example/cni
@@ -100,7 +100,7 @@ func TestConfig_validate(t *testing.T) {
 
 // What validate accepts, the generators accept.
 func TestConfig_validate_accepts_what_generators_do(t *testing.T) {
-	good, err := filepath.Glob("../config/testdata/good/*.yaml")
+	good, err := filepath.Glob("../ci/config/testdata/good/*.yaml")
 	if err != nil || len(good) == 0 {
 		t.Fatalf("%v: no files", err)
 	}

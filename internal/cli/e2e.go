@@ -12,8 +12,8 @@ import (
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/spf13/cobra"
 
-	"github.com/windows-op-readiness/windows-op-readiness/internal/binaries"
-	"github.com/windows-op-readiness/windows-op-readiness/internal/verdict"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/engine/binaries"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/outcome/verdict"
 )
 
 func newE2ECommand(s *Surroundings) *cobra.Command {

@@ -9,9 +9,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/windows-op-readiness/windows-op-readiness/internal/binaries"
-	"github.com/windows-op-readiness/windows-op-readiness/internal/provider/kwok"
-	"github.com/windows-op-readiness/windows-op-readiness/internal/verdict"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/engine/binaries"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/outcome/verdict"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/target/provider/kwok"
 )
 
 // withCache runs op-readiness with the cache in dir.

@@ -10,8 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/windows-op-readiness/windows-op-readiness/internal/config"
-	"github.com/windows-op-readiness/windows-op-readiness/internal/verdict"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/ci/config"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/outcome/verdict"
 	"github.com/windows-op-readiness/windows-op-readiness/jobs"
 	"github.com/windows-op-readiness/windows-op-readiness/specs"
 )

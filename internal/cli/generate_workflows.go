@@ -5,7 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/windows-op-readiness/windows-op-readiness/internal/workflows"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/ci/workflows"
 )
 
 type generateWorkflowsOptions struct {

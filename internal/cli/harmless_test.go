@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/windows-op-readiness/windows-op-readiness/internal/actions/actionstest"
-	"github.com/windows-op-readiness/windows-op-readiness/internal/result"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/outcome/result"
+	"github.com/windows-op-readiness/windows-op-readiness/test/actionstest"
 )
 
 // FuzzHarmlessToTheRunner puts a text into a results folder, and lets every

@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/windows-op-readiness/windows-op-readiness/internal/actions/actionstest"
-	"github.com/windows-op-readiness/windows-op-readiness/internal/verdict"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/outcome/verdict"
+	"github.com/windows-op-readiness/windows-op-readiness/test/actionstest"
 )
 
 func TestMaskTellsTheRunnerWhatIsSecret(t *testing.T) {

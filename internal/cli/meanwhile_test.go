@@ -14,10 +14,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/windows-op-readiness/windows-op-readiness/internal/e2e/e2etest"
-	"github.com/windows-op-readiness/windows-op-readiness/internal/provider/kwok/kwoktest"
-	"github.com/windows-op-readiness/windows-op-readiness/internal/result"
-	"github.com/windows-op-readiness/windows-op-readiness/internal/verdict"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/outcome/result"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/outcome/verdict"
+	"github.com/windows-op-readiness/windows-op-readiness/test/e2etest"
+	"github.com/windows-op-readiness/windows-op-readiness/test/kwoktest"
 )
 
 // The API server is away while a test runs, and somebody has a hand in the cluster.

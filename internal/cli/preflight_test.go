@@ -17,9 +17,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 
-	"github.com/windows-op-readiness/windows-op-readiness/internal/preflight"
-	"github.com/windows-op-readiness/windows-op-readiness/internal/provider/kwok/kwoktest"
-	"github.com/windows-op-readiness/windows-op-readiness/internal/verdict"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/outcome/verdict"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/target/preflight"
+	"github.com/windows-op-readiness/windows-op-readiness/test/kwoktest"
 )
 
 // preflightOf runs op-readiness preflight with a kubeconfig, and a kubectl that

@@ -21,10 +21,10 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/windows-op-readiness/windows-op-readiness/internal/bucket"
-	"github.com/windows-op-readiness/windows-op-readiness/internal/provider/kwok"
-	"github.com/windows-op-readiness/windows-op-readiness/internal/prow/rehearse"
-	"github.com/windows-op-readiness/windows-op-readiness/internal/result"
-	"github.com/windows-op-readiness/windows-op-readiness/internal/verdict"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/ci/prow/rehearse"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/outcome/result"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/outcome/verdict"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/target/provider/kwok"
 )
 
 func newProwCommand(s *Surroundings) *cobra.Command {

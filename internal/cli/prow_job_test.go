@@ -9,8 +9,8 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/windows-op-readiness/windows-op-readiness/internal/e2e/e2etest"
-	"github.com/windows-op-readiness/windows-op-readiness/internal/verdict"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/outcome/verdict"
+	"github.com/windows-op-readiness/windows-op-readiness/test/e2etest"
 )
 
 // inProw runs a command in the environment of a decorated presubmit.

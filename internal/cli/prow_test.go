@@ -16,10 +16,10 @@ import (
 
 	"github.com/fsouza/fake-gcs-server/fakestorage"
 
-	"github.com/windows-op-readiness/windows-op-readiness/internal/e2e/e2etest"
-	"github.com/windows-op-readiness/windows-op-readiness/internal/prow/rehearse"
-	"github.com/windows-op-readiness/windows-op-readiness/internal/result"
-	"github.com/windows-op-readiness/windows-op-readiness/internal/verdict"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/ci/prow/rehearse"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/outcome/result"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/outcome/verdict"
+	"github.com/windows-op-readiness/windows-op-readiness/test/e2etest"
 )
 
 // rehearsal is a Prow job that runs a scene.

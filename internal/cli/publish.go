@@ -16,11 +16,11 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/windows-op-readiness/windows-op-readiness/internal/bucket"
-	"github.com/windows-op-readiness/windows-op-readiness/internal/config"
-	"github.com/windows-op-readiness/windows-op-readiness/internal/prow"
-	"github.com/windows-op-readiness/windows-op-readiness/internal/report"
-	"github.com/windows-op-readiness/windows-op-readiness/internal/result"
-	"github.com/windows-op-readiness/windows-op-readiness/internal/verdict"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/ci/config"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/ci/prow"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/outcome/report"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/outcome/result"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/outcome/verdict"
 	"github.com/windows-op-readiness/windows-op-readiness/testgrid"
 )
 

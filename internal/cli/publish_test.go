@@ -20,9 +20,9 @@ import (
 	"github.com/fsouza/fake-gcs-server/fakestorage"
 
 	"github.com/windows-op-readiness/windows-op-readiness/internal/bucket"
-	"github.com/windows-op-readiness/windows-op-readiness/internal/e2e/e2etest"
-	"github.com/windows-op-readiness/windows-op-readiness/internal/result"
-	"github.com/windows-op-readiness/windows-op-readiness/internal/verdict"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/outcome/result"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/outcome/verdict"
+	"github.com/windows-op-readiness/windows-op-readiness/test/e2etest"
 	"github.com/windows-op-readiness/windows-op-readiness/testgrid"
 )
 

@@ -14,10 +14,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/windows-op-readiness/windows-op-readiness/internal/actions"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/outcome/verdict"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/redact"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/show/actions"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/shown"
-	"github.com/windows-op-readiness/windows-op-readiness/internal/verdict"
 )
 
 // Surroundings is everything of the outside world that a command may touch

@@ -13,12 +13,12 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/windows-op-readiness/windows-op-readiness/internal/e2e"
-	"github.com/windows-op-readiness/windows-op-readiness/internal/preflight/probe"
-	"github.com/windows-op-readiness/windows-op-readiness/internal/provider/kwok"
-	"github.com/windows-op-readiness/windows-op-readiness/internal/report"
-	"github.com/windows-op-readiness/windows-op-readiness/internal/result"
-	"github.com/windows-op-readiness/windows-op-readiness/internal/verdict"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/engine/e2e"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/outcome/report"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/outcome/result"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/outcome/verdict"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/target/preflight/probe"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/target/provider/kwok"
 	"github.com/windows-op-readiness/windows-op-readiness/specs"
 )
 

@@ -12,16 +12,16 @@ import (
 
 	"golang.org/x/term"
 
-	"github.com/windows-op-readiness/windows-op-readiness/internal/cluster"
-	"github.com/windows-op-readiness/windows-op-readiness/internal/e2e"
-	"github.com/windows-op-readiness/windows-op-readiness/internal/evidence"
-	"github.com/windows-op-readiness/windows-op-readiness/internal/lease"
-	"github.com/windows-op-readiness/windows-op-readiness/internal/progress"
-	"github.com/windows-op-readiness/windows-op-readiness/internal/report"
-	"github.com/windows-op-readiness/windows-op-readiness/internal/result"
-	"github.com/windows-op-readiness/windows-op-readiness/internal/run"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/engine/e2e"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/engine/run"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/outcome/report"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/outcome/result"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/outcome/verdict"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/show/progress"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/target/cluster"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/target/evidence"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/target/lease"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/tempdir"
-	"github.com/windows-op-readiness/windows-op-readiness/internal/verdict"
 	"github.com/windows-op-readiness/windows-op-readiness/specs"
 )
 

@@ -8,12 +8,12 @@ import (
 	"strings"
 	"time"
 
-	"github.com/windows-op-readiness/windows-op-readiness/internal/cluster"
-	"github.com/windows-op-readiness/windows-op-readiness/internal/e2e"
-	"github.com/windows-op-readiness/windows-op-readiness/internal/lease"
-	"github.com/windows-op-readiness/windows-op-readiness/internal/preflight"
-	"github.com/windows-op-readiness/windows-op-readiness/internal/preflight/probe"
-	"github.com/windows-op-readiness/windows-op-readiness/internal/result"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/engine/e2e"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/outcome/result"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/target/cluster"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/target/lease"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/target/preflight"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/target/preflight/probe"
 	"github.com/windows-op-readiness/windows-op-readiness/specs"
 )
 

@@ -22,12 +22,12 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
-	"github.com/windows-op-readiness/windows-op-readiness/internal/e2e/e2etest"
-	"github.com/windows-op-readiness/windows-op-readiness/internal/preflight"
-	"github.com/windows-op-readiness/windows-op-readiness/internal/preflight/probe"
-	"github.com/windows-op-readiness/windows-op-readiness/internal/provider/kwok/kwoktest"
-	"github.com/windows-op-readiness/windows-op-readiness/internal/result"
-	"github.com/windows-op-readiness/windows-op-readiness/internal/verdict"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/outcome/result"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/outcome/verdict"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/target/preflight"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/target/preflight/probe"
+	"github.com/windows-op-readiness/windows-op-readiness/test/e2etest"
+	"github.com/windows-op-readiness/windows-op-readiness/test/kwoktest"
 )
 
 // restricted makes a user who may do nothing, and a kubeconfig for it.

@@ -10,11 +10,11 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/windows-op-readiness/windows-op-readiness/internal/cluster"
-	"github.com/windows-op-readiness/windows-op-readiness/internal/lease"
-	"github.com/windows-op-readiness/windows-op-readiness/internal/result"
-	"github.com/windows-op-readiness/windows-op-readiness/internal/run"
-	"github.com/windows-op-readiness/windows-op-readiness/internal/steer"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/engine/run"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/outcome/result"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/target/cluster"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/target/lease"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/target/steer"
 	"github.com/windows-op-readiness/windows-op-readiness/specs"
 )
 

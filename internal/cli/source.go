@@ -1,9 +1,9 @@
 package cli
 
 import (
-	"github.com/windows-op-readiness/windows-op-readiness/internal/github"
-	"github.com/windows-op-readiness/windows-op-readiness/internal/prow"
-	"github.com/windows-op-readiness/windows-op-readiness/internal/result"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/ci/prow"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/outcome/result"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/show/github"
 )
 
 // sourceOf finds out which job this is, and what it tests.

@@ -18,13 +18,13 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/windows-op-readiness/windows-op-readiness/internal/bucket"
-	"github.com/windows-op-readiness/windows-op-readiness/internal/grid"
-	"github.com/windows-op-readiness/windows-op-readiness/internal/grid/check"
-	"github.com/windows-op-readiness/windows-op-readiness/internal/grid/page"
-	"github.com/windows-op-readiness/windows-op-readiness/internal/grid/text"
-	"github.com/windows-op-readiness/windows-op-readiness/internal/report"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/outcome/report"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/outcome/verdict"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/show/grid"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/show/grid/check"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/show/grid/page"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/show/grid/text"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/shown"
-	"github.com/windows-op-readiness/windows-op-readiness/internal/verdict"
 )
 
 func newTestGridCommand(s *Surroundings) *cobra.Command {

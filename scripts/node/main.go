@@ -16,8 +16,8 @@ import (
 	"os/signal"
 	"syscall"
 
-	"github.com/windows-op-readiness/windows-op-readiness/internal/binaries"
-	"github.com/windows-op-readiness/windows-op-readiness/internal/provider/kwok/realnode"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/engine/binaries"
+	"github.com/windows-op-readiness/windows-op-readiness/test/realnode"
 )
 
 func main() {

@@ -19,11 +19,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/windows-op-readiness/windows-op-readiness/internal/binaries"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/cli"
-	"github.com/windows-op-readiness/windows-op-readiness/internal/provider/kwok"
-	"github.com/windows-op-readiness/windows-op-readiness/internal/result"
-	"github.com/windows-op-readiness/windows-op-readiness/internal/verdict"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/engine/binaries"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/outcome/result"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/outcome/verdict"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/target/provider/kwok"
 	"github.com/windows-op-readiness/windows-op-readiness/test/act/runner"
 )
 

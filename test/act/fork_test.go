@@ -13,9 +13,9 @@ import (
 	"testing"
 
 	"github.com/windows-op-readiness/windows-op-readiness/internal/cli"
-	"github.com/windows-op-readiness/windows-op-readiness/internal/github/githubtest"
-	"github.com/windows-op-readiness/windows-op-readiness/internal/result"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/outcome/result"
 	"github.com/windows-op-readiness/windows-op-readiness/test/act/runner"
+	"github.com/windows-op-readiness/windows-op-readiness/test/githubtest"
 )
 
 const (

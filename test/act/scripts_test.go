@@ -18,7 +18,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/windows-op-readiness/windows-op-readiness/internal/actions/actionstest"
+	"github.com/windows-op-readiness/windows-op-readiness/test/actionstest"
 )
 
 // tool plays op-readiness: it tells its arguments, what it finds in the

@@ -9,9 +9,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/windows-op-readiness/windows-op-readiness/internal/binaries"
-	"github.com/windows-op-readiness/windows-op-readiness/internal/e2e"
-	"github.com/windows-op-readiness/windows-op-readiness/internal/golden"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/engine/binaries"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/engine/e2e"
+	"github.com/windows-op-readiness/windows-op-readiness/test/golden"
 )
 
 // The flags that are classified are those of the real e2e.test.
@@ -31,5 +31,5 @@ func TestEveryFlagOfE2ETestIsClassified(t *testing.T) {
 		}
 	}
 	slices.Sort(names)
-	golden.Equal(t, "../../../internal/e2e/testdata/flags-"+binaries.Pinned+".txt", strings.Join(slices.Compact(names), "\n")+"\n")
+	golden.Equal(t, "../../../internal/engine/e2e/testdata/flags-"+binaries.Pinned+".txt", strings.Join(slices.Compact(names), "\n")+"\n")
 }

@@ -15,9 +15,9 @@ import (
 	prowconfig "sigs.k8s.io/prow/pkg/config"
 	"sigs.k8s.io/yaml"
 
-	"github.com/windows-op-readiness/windows-op-readiness/internal/grid"
-	"github.com/windows-op-readiness/windows-op-readiness/internal/prow/prowtest"
-	"github.com/windows-op-readiness/windows-op-readiness/internal/verdict"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/outcome/verdict"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/show/grid"
+	"github.com/windows-op-readiness/windows-op-readiness/test/prowtest"
 )
 
 const readinessYAML = `repository: example/cni

@@ -10,8 +10,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/windows-op-readiness/windows-op-readiness/internal/result"
-	"github.com/windows-op-readiness/windows-op-readiness/internal/verdict"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/outcome/result"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/outcome/verdict"
 )
 
 // standard writes spec files of one case for each of these tests, and returns

@@ -11,9 +11,9 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/windows-op-readiness/windows-op-readiness/internal/e2e/e2etest"
-	"github.com/windows-op-readiness/windows-op-readiness/internal/provider/kwok/kwoktest"
-	"github.com/windows-op-readiness/windows-op-readiness/internal/result"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/outcome/result"
+	"github.com/windows-op-readiness/windows-op-readiness/test/e2etest"
+	"github.com/windows-op-readiness/windows-op-readiness/test/kwoktest"
 )
 
 var ownName = regexp.MustCompile(`op-readiness-(steering|barrier)-[a-z0-9-]+`)

@@ -25,12 +25,12 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/windows-op-readiness/windows-op-readiness/internal/cli"
-	"github.com/windows-op-readiness/windows-op-readiness/internal/e2e"
-	"github.com/windows-op-readiness/windows-op-readiness/internal/e2e/e2etest"
-	"github.com/windows-op-readiness/windows-op-readiness/internal/lease"
-	"github.com/windows-op-readiness/windows-op-readiness/internal/provider/kwok/kwoktest"
-	"github.com/windows-op-readiness/windows-op-readiness/internal/result"
-	"github.com/windows-op-readiness/windows-op-readiness/internal/verdict"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/engine/e2e"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/outcome/result"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/outcome/verdict"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/target/lease"
+	"github.com/windows-op-readiness/windows-op-readiness/test/e2etest"
+	"github.com/windows-op-readiness/windows-op-readiness/test/kwoktest"
 )
 
 // TestMain lets this test binary play op-readiness and e2e.test, which are

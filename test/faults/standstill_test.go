@@ -7,8 +7,8 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/windows-op-readiness/windows-op-readiness/internal/e2e/e2etest"
-	"github.com/windows-op-readiness/windows-op-readiness/internal/result"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/outcome/result"
+	"github.com/windows-op-readiness/windows-op-readiness/test/e2etest"
 )
 
 // Two runs contend for a cluster. The one that has it stands still for longer than

@@ -9,9 +9,9 @@ import (
 
 	"github.com/onsi/ginkgo/v2/types"
 
-	"github.com/windows-op-readiness/windows-op-readiness/internal/binaries"
-	"github.com/windows-op-readiness/windows-op-readiness/internal/provider/kwok/kwoktest"
-	"github.com/windows-op-readiness/windows-op-readiness/internal/result"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/engine/binaries"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/outcome/result"
+	"github.com/windows-op-readiness/windows-op-readiness/test/kwoktest"
 )
 
 // The cases of the control ask the API server alone.

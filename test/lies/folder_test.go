@@ -12,8 +12,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/windows-op-readiness/windows-op-readiness/internal/result"
-	"github.com/windows-op-readiness/windows-op-readiness/internal/verdict"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/outcome/result"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/outcome/verdict"
 )
 
 const private = "-----BEGIN PRIVATE KEY----- lies"

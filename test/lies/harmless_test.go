@@ -6,7 +6,7 @@ import (
 	"path"
 	"slices"
 
-	"github.com/windows-op-readiness/windows-op-readiness/internal/result"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/outcome/result"
 )
 
 // An allowance says of which single changes of an event a ready run stays ready,

@@ -13,8 +13,8 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/windows-op-readiness/windows-op-readiness/internal/result"
-	"github.com/windows-op-readiness/windows-op-readiness/internal/verdict"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/outcome/result"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/outcome/verdict"
 	"github.com/windows-op-readiness/windows-op-readiness/specs"
 )
 

@@ -10,7 +10,7 @@ import (
 
 	"github.com/onsi/ginkgo/v2"
 
-	"github.com/windows-op-readiness/windows-op-readiness/internal/result"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/outcome/result"
 )
 
 // shardsOf runs two shards of one run, and returns their folders.

@@ -14,7 +14,7 @@ import (
 
 	"github.com/onsi/ginkgo/v2"
 
-	"github.com/windows-op-readiness/windows-op-readiness/internal/e2e"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/engine/e2e"
 	"github.com/windows-op-readiness/windows-op-readiness/specs"
 )
 

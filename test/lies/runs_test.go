@@ -16,12 +16,12 @@ import (
 
 	"github.com/onsi/ginkgo/v2"
 
-	"github.com/windows-op-readiness/windows-op-readiness/internal/e2e"
-	"github.com/windows-op-readiness/windows-op-readiness/internal/plan"
-	"github.com/windows-op-readiness/windows-op-readiness/internal/report"
-	"github.com/windows-op-readiness/windows-op-readiness/internal/result"
-	"github.com/windows-op-readiness/windows-op-readiness/internal/run"
-	"github.com/windows-op-readiness/windows-op-readiness/internal/verdict"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/engine/e2e"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/engine/plan"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/engine/run"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/outcome/report"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/outcome/result"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/outcome/verdict"
 	"github.com/windows-op-readiness/windows-op-readiness/specs"
 )
 

@@ -16,13 +16,13 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/clientcmd"
 
-	"github.com/windows-op-readiness/windows-op-readiness/internal/binaries"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/cli"
-	"github.com/windows-op-readiness/windows-op-readiness/internal/provider/kwok/realnode"
-	"github.com/windows-op-readiness/windows-op-readiness/internal/provider/kwok/realnode/nodetest"
-	"github.com/windows-op-readiness/windows-op-readiness/internal/result"
-	"github.com/windows-op-readiness/windows-op-readiness/internal/verdict"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/engine/binaries"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/outcome/result"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/outcome/verdict"
 	"github.com/windows-op-readiness/windows-op-readiness/specs"
+	"github.com/windows-op-readiness/windows-op-readiness/test/nodetest"
+	"github.com/windows-op-readiness/windows-op-readiness/test/realnode"
 )
 
 func opReadiness(t *testing.T, args ...string) (code int, stdout, stderr string) {

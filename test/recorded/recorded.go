@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/windows-op-readiness/windows-op-readiness/internal/result"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/outcome/result"
 )
 
 // Try is one attempt of a test: how it ended, and the pods that were observed.

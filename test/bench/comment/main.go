@@ -19,10 +19,10 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/windows-op-readiness/windows-op-readiness/internal/actions"
-	"github.com/windows-op-readiness/windows-op-readiness/internal/github"
-	"github.com/windows-op-readiness/windows-op-readiness/internal/result"
-	"github.com/windows-op-readiness/windows-op-readiness/internal/verdict"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/outcome/result"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/outcome/verdict"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/show/actions"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/show/github"
 	"github.com/windows-op-readiness/windows-op-readiness/specs"
 )
 

@@ -22,7 +22,7 @@ import (
 
 	prowconfig "sigs.k8s.io/prow/pkg/config"
 
-	"github.com/windows-op-readiness/windows-op-readiness/internal/config"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/ci/config"
 	"github.com/windows-op-readiness/windows-op-readiness/jobs"
 )
 

@@ -1,6 +1,6 @@
 //go:build linux || darwin
 
-// Command junit measures how fast internal/junit prunes the JUnit of e2e.test,
+// Command junit measures how fast internal/outcome/junit prunes the JUnit of e2e.test,
 // against Kubernetes' own cmd/prune-junit-xml, and how much memory it takes.
 //
 // Usage, from the root of the repository:
@@ -32,7 +32,7 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"github.com/windows-op-readiness/windows-op-readiness/internal/junit"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/outcome/junit"
 )
 
 // The targets.

@@ -29,8 +29,8 @@ import (
 
 	"github.com/fsouza/fake-gcs-server/fakestorage"
 
-	"github.com/windows-op-readiness/windows-op-readiness/internal/grid"
-	"github.com/windows-op-readiness/windows-op-readiness/internal/junit"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/outcome/junit"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/show/grid"
 )
 
 // want is the longest that a preview may take, wherever the builds are.

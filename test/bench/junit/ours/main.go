@@ -1,4 +1,4 @@
-// Command ours prunes JUnit files in place with internal/junit: our side of the
+// Command ours prunes JUnit files in place with internal/outcome/junit: our side of the
 // benchmark, as a process.
 package main
 
@@ -10,7 +10,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/windows-op-readiness/windows-op-readiness/internal/junit"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/outcome/junit"
 )
 
 func main() {

@@ -1,0 +1,444 @@
+package report
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/jedib0t/go-pretty/v6/text"
+
+	"github.com/windows-op-readiness/windows-op-readiness/internal/outcome/result"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/outcome/verdict"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/shown"
+	"github.com/windows-op-readiness/windows-op-readiness/specs"
+)
+
+// Results is a judged run, ready to be written.
+type Results struct {
+	Run       *result.Run
+	Judgement *verdict.Judgement
+	// Width is how many columns a terminal has; 0 is unknown.
+	Width int
+	// JudgedWith is set where the cases are not those of the run's plan.
+	JudgedWith *JudgedWith
+}
+
+// JudgedWith says that results were judged with other cases than those that the
+// run had planned, and what that changed.
+type JudgedWith struct {
+	// Specs names the cases: "the spec files of DIR".
+	Specs string `json:"specs"`
+	// Was is the verdict with the cases of the plan.
+	Was     verdict.Verdict  `json:"was"`
+	Changes []verdict.Change `json:"changes"`
+}
+
+// lines say it for people.
+func (w *JudgedWith) lines(now verdict.Verdict) []string {
+	if w == nil {
+		return nil
+	}
+	head := fmt.Sprintf("Judged anew with %s, and not with the cases that the run had planned: ", short(w.Specs, maxText))
+	if now != w.Was {
+		head += fmt.Sprintf("%s, was %s; ", now, w.Was)
+	}
+	switch len(w.Changes) {
+	case 0:
+		return []string{head + "no outcome is another."}
+	case 1:
+		head += "1 outcome is another:"
+	default:
+		head += fmt.Sprintf("%d outcomes are others:", len(w.Changes))
+	}
+	lines := []string{head}
+	for i, c := range w.Changes {
+		if i == maxChanges {
+			return append(lines, fmt.Sprintf("… and %d more", len(w.Changes)-i))
+		}
+		lines = append(lines, short(c.String(), maxText))
+	}
+	return lines
+}
+
+// jsonResults is what FormatJSON writes.
+type jsonResults struct {
+	RunID             string                 `json:"runID"`
+	PlanDigest        string                 `json:"planDigest"`
+	KubernetesVersion string                 `json:"kubernetesVersion"`
+	ServerVersion     string                 `json:"serverVersion"`
+	Started           time.Time              `json:"started"`
+	Finished          time.Time              `json:"finished,omitzero"`
+	ExitCode          int                    `json:"exitCode"`
+	VerdictLine       string                 `json:"verdictLine"`
+	Nodes             []result.Node          `json:"nodes"`
+	Standard          map[specs.Category]int `json:"standard"`
+	JudgedWith        *JudgedWith            `json:"judgedWith,omitempty"`
+	Judgement         *verdict.Judgement     `json:"judgement"`
+}
+
+// Write writes the report: the verdict, a row a category, a row a case.
+func (r *Results) Write(w io.Writer, format Format) error {
+	switch format {
+	case FormatTable:
+		return r.writeTable(w)
+	case FormatMarkdown:
+		return r.writeMarkdown(w)
+	case FormatCSV:
+		return r.cases(maxCSV).Write(w, FormatCSV)
+	default:
+		j := r.Judgement
+		t := Table{Value: jsonResults{
+			RunID:             r.Run.Manifest.RunID,
+			PlanDigest:        r.Run.Plan.Digest,
+			KubernetesVersion: r.Run.Plan.KubernetesVersion,
+			ServerVersion:     r.Run.Manifest.Cluster.ServerVersion,
+			Started:           r.Run.Manifest.Started,
+			Finished:          r.Run.Manifest.Finished,
+			ExitCode:          j.ExitCode(),
+			VerdictLine:       VerdictLine(j),
+			Nodes:             r.Run.Manifest.Cluster.Nodes,
+			Standard:          r.Run.Plan.Standard,
+			JudgedWith:        r.JudgedWith,
+			Judgement:         j,
+		}}
+		return t.Write(w, format)
+	}
+}
+
+// VerdictLine is a judgement in one line: the scope, the word, what was declared
+// away, the counts.
+func VerdictLine(j *verdict.Judgement) string {
+	return fmt.Sprintf("Windows operational readiness of %s: %s (%s)",
+		short(j.Scope.String(), maxText), shown.Line(strings.ToUpper(string(j.Verdict))+j.AsDeclared()), j.Counts)
+}
+
+// About says in one line what was tested.
+func About(run *result.Run) string {
+	f := &run.Manifest.Cluster
+	nodes := func(os specs.OS) string {
+		all := f.Count(func(n *result.Node) bool { return n.OS == os })
+		simulated := f.Count(func(n *result.Node) bool { return n.OS == os && n.Simulated })
+		name := map[specs.OS]string{specs.Windows: "Windows", specs.Linux: "Linux"}[os]
+		switch simulated {
+		case 0:
+			return fmt.Sprintf("%d %s nodes", all, name)
+		case all:
+			return fmt.Sprintf("%d simulated %s nodes", all, name)
+		}
+		return fmt.Sprintf("%d %s nodes (%d simulated)", all, name, simulated)
+	}
+	return fmt.Sprintf("Kubernetes %s, e2e.test %s, %s and %s",
+		short(f.ServerVersion, maxText), short(run.Manifest.E2EVersion, maxText), nodes(specs.Linux), nodes(specs.Windows))
+}
+
+// How much of what a results folder says is shown: bytes of a text, of one in
+// a spreadsheet, and lines.
+const (
+	maxText    = 400
+	maxCSV     = 8000
+	maxReasons = 8
+	maxChanges = 40
+	maxSuites  = 20
+)
+
+// doesNotGate explains the mark of categories that do not.
+const doesNotGate = "* does not gate readiness"
+
+func (r *Results) writeTable(w io.Writer) error {
+	var b bytes.Buffer
+	j := r.Judgement
+	fmt.Fprintln(&b, VerdictLine(j))
+	fmt.Fprintf(&b, "%s\n\n", About(r.Run))
+	for i, line := range r.JudgedWith.lines(j.Verdict) {
+		if i > 0 {
+			line = "  " + line
+		}
+		fmt.Fprintln(&b, line)
+	}
+	if r.JudgedWith != nil {
+		fmt.Fprintln(&b)
+	}
+	if err := r.categories().Write(&b, FormatTable); err != nil {
+		return err
+	}
+	if r.someDoNotGate() {
+		fmt.Fprintln(&b, doesNotGate)
+	}
+	r.list(&b)
+	if reasons := reasons(j); len(reasons) > 0 {
+		fmt.Fprintf(&b, "\nWhy it is not %s:\n", verdict.Ready)
+		for _, reason := range reasons {
+			fmt.Fprintf(&b, "  %s\n", reason)
+		}
+	}
+	for i, s := range j.Suites {
+		if i == maxSuites {
+			fmt.Fprintf(&b, "\n… and %d more failures outside of any test\n", len(j.Suites)-i)
+			break
+		}
+		fmt.Fprintf(&b, "\nOutside of any test, batch %s, %s:\n  %s\n", short(s.Batch, maxText), short(s.Node, maxText), short(gist(s.Message), maxText))
+	}
+	for _, note := range j.Beside {
+		fmt.Fprintf(&b, "\n%s\n", shown.Line(note))
+	}
+	fmt.Fprintf(&b, "\n%s\n", VerdictLine(j))
+	_, err := w.Write(b.Bytes())
+	return err
+}
+
+func (r *Results) writeMarkdown(w io.Writer) error {
+	var b bytes.Buffer
+	j := r.Judgement
+	fmt.Fprintf(&b, "## %s\n\n%s\n\n", markdown(VerdictLine(j)), markdown(About(r.Run)))
+	for i, line := range r.JudgedWith.lines(j.Verdict) {
+		if i == 0 {
+			fmt.Fprintf(&b, "%s\n\n", markdown(line))
+			continue
+		}
+		fmt.Fprintf(&b, "- %s\n", markdown(line))
+	}
+	if r.JudgedWith != nil && len(r.JudgedWith.Changes) > 0 {
+		fmt.Fprintln(&b)
+	}
+	for _, reason := range reasons(j) {
+		fmt.Fprintf(&b, "- %s\n", markdown(reason))
+	}
+	for _, note := range j.Beside {
+		fmt.Fprintf(&b, "- %s\n", markdown(shown.Line(note)))
+	}
+	if len(j.Reasons)+len(j.Beside) > 0 {
+		fmt.Fprintln(&b)
+	}
+	if err := r.categories().Write(&b, FormatMarkdown); err != nil {
+		return err
+	}
+	if r.someDoNotGate() {
+		fmt.Fprintf(&b, "\n%s\n", markdown(doesNotGate))
+	}
+	fmt.Fprintln(&b)
+	if err := r.cases(maxText).Write(&b, FormatMarkdown); err != nil {
+		return err
+	}
+	_, err := w.Write(b.Bytes())
+	return err
+}
+
+func (r *Results) someDoNotGate() bool {
+	return slices.ContainsFunc(r.Judgement.Categories, func(c verdict.CategoryResult) bool { return !c.Gates })
+}
+
+// reasons are why the verdict is not "ready". Where many cases are, those of
+// one outcome are one reason, and the rules that only sum up go unnamed.
+func reasons(j *verdict.Judgement) []string {
+	var out []string
+	if len(j.Reasons) <= maxReasons {
+		for _, reason := range j.Reasons {
+			out = append(out, short(reason, maxText))
+		}
+		return out
+	}
+	blocks := map[string]bool{}
+	for _, o := range []verdict.Outcome{verdict.Failed, verdict.Unproven, verdict.Error, verdict.NotTested} {
+		var ids []string
+		for i := range j.Cases {
+			c := &j.Cases[i]
+			if c.Outcome != o || c.Blocks() == "" {
+				continue
+			}
+			blocks[c.Blocks()] = true
+			if !c.SumsUp() {
+				ids = append(ids, short(c.Case.ID, maxText))
+			}
+		}
+		switch {
+		case len(ids) > maxReasons:
+			out = append(out, fmt.Sprintf("%d cases are %s: %s … and %d more", len(ids), o, strings.Join(ids[:maxReasons/2], ", "), len(ids)-maxReasons/2))
+		case len(ids) > 1:
+			out = append(out, fmt.Sprintf("%d cases are %s: %s", len(ids), o, strings.Join(ids, ", ")))
+		case len(ids) == 1:
+			out = append(out, fmt.Sprintf("%s is %s", ids[0], o))
+		}
+	}
+	for _, reason := range j.Reasons {
+		if blocks[reason] {
+			continue
+		}
+		if len(out) >= 2*maxReasons {
+			return append(out, "… and more")
+		}
+		out = append(out, short(reason, maxText))
+	}
+	return out
+}
+
+// defaultWidth is how wide the list of cases is where no terminal says.
+const defaultWidth = 120
+
+// list writes the cases of each category: outcome, id and time, and below them
+// the requirement's sentence, and why the outcome is what it is.
+func (r *Results) list(w io.Writer) {
+	const column, gap = 17, "  "
+	width := r.Width
+	if width < 60 {
+		width = defaultWidth
+	}
+	paragraph := func(s string) {
+		for _, line := range strings.Split(text.WrapSoft(s, width-column-len(gap)), "\n") {
+			fmt.Fprintf(w, "%*s%s%s\n", column, "", gap, strings.TrimRight(line, " "))
+		}
+	}
+	for _, category := range r.Judgement.Categories {
+		fmt.Fprintf(w, "\n%s: %s", short(string(category.Category), maxText), category.Verdict)
+		if category.Counts.Total > 0 {
+			fmt.Fprintf(w, ", %s", category.Counts)
+		}
+		fmt.Fprintln(w)
+		for i := range r.Judgement.Cases {
+			c := &r.Judgement.Cases[i]
+			if c.Case.Category != category.Category {
+				continue
+			}
+			head := short(c.Case.ID, maxText)
+			if note := caseNote(c); note != "" {
+				head += " (" + note + ")"
+			}
+			if t := seconds(c.Seconds); t != "" {
+				head += ", " + t
+			}
+			fmt.Fprintf(w, "%*s%s%s\n", column, c.Outcome, gap, head)
+			paragraph(short(c.Case.Requirement, maxText))
+			if reason := why(c, maxText); reason != "" {
+				paragraph("→ " + reason)
+			}
+		}
+	}
+}
+
+// columns name the outcomes, shortly.
+var columns = map[verdict.Outcome]string{
+	verdict.Passed: "Passed", verdict.Flaky: "Flaky", verdict.Failed: "Failed", verdict.Unproven: "Unproven", verdict.Error: "Error",
+	verdict.NotTested: "Not tested", verdict.NotApplicable: "N/A", verdict.NotImplemented: "No test",
+}
+
+// categories is one row a category. Columns of outcomes that none has are
+// left out.
+func (r *Results) categories() *Table {
+	t := &Table{Header: []string{"Category", "Verdict", "Proven", "In part", "Of"}}
+	var shown []verdict.Outcome
+	for _, o := range verdict.Outcomes() {
+		if r.Judgement.Outcomes[o] > 0 {
+			shown = append(shown, o)
+			t.Header = append(t.Header, columns[o])
+		}
+	}
+	t.Header = append(t.Header, "Time")
+	for _, c := range r.Judgement.Categories {
+		word := string(c.Verdict)
+		if !c.Gates {
+			word += " *"
+		}
+		row := []string{short(string(c.Category), maxText), word, strconv.Itoa(c.Counts.Proven), strconv.Itoa(c.Counts.Parts), strconv.Itoa(c.Counts.Total)}
+		for _, o := range shown {
+			row = append(row, count(c.Outcomes[o]))
+		}
+		t.Rows = append(t.Rows, append(row, seconds(c.Seconds)))
+	}
+	return t
+}
+
+func count(n int) string {
+	if n == 0 {
+		return ""
+	}
+	return strconv.Itoa(n)
+}
+
+// cases is one row a case, with at most limit bytes in a cell.
+func (r *Results) cases(limit int) *Table {
+	t := &Table{Header: []string{"Case", "Outcome", "Time", "Requirement", "Why"}}
+	for i := range r.Judgement.Cases {
+		c := &r.Judgement.Cases[i]
+		t.Rows = append(t.Rows, []string{
+			short(c.Case.ID, limit),
+			strings.TrimSpace(string(c.Outcome) + " " + caseNote(c)),
+			seconds(c.Seconds),
+			short(c.Case.Requirement, limit),
+			why(c, limit),
+		})
+	}
+	return t
+}
+
+// caseNote says that a pass shows its requirement in part or on simulated nodes,
+// or that the case is not the standard's.
+func caseNote(c *verdict.CaseResult) string {
+	var notes []string
+	switch {
+	case c.Case.Kind == specs.Additional:
+		notes = append(notes, "additional")
+	case c.Outcome.Good() && c.Case.Proof == specs.ProofPart:
+		notes = append(notes, "in part")
+	}
+	if c.Outcome.Good() && c.Simulated {
+		notes = append(notes, "simulated")
+	}
+	return strings.Join(notes, ", ")
+}
+
+// why is the reason of an outcome, what a partial proof does not show, and
+// where the pods ran, in about limit bytes.
+func why(c *verdict.CaseResult, limit int) string {
+	parts := []string{}
+	switch reason := strings.TrimSuffix(gist(c.Reason), "."); {
+	case reason == "":
+	case c.Outcome == verdict.NotImplemented:
+		parts = append(parts, "Missing: "+reason)
+	default:
+		parts = append(parts, reason)
+	}
+	if c.Outcome.Good() && c.Case.Proof == specs.ProofPart && c.Case.Missing != "" {
+		parts = append(parts, "Not shown: "+strings.TrimSuffix(c.Case.Missing, "."))
+	}
+	if len(c.Images) > 0 && c.Outcome.Good() {
+		parts = append(parts, "Other images on Windows: "+strings.Join(c.Images, ", "))
+	}
+	evidence := short(c.Evidence, limit)
+	text := short(strings.Join(parts, ". "), max(limit-len(evidence), limit/2))
+	if text != "" && evidence != "" {
+		text += ". "
+	}
+	return text + evidence
+}
+
+func seconds(s float64) string {
+	if s == 0 {
+		return ""
+	}
+	return time.Duration(s * float64(time.Second)).Round(100 * time.Millisecond).String()
+}
+
+// short is one line, of at most about limit bytes.
+func short(s string, limit int) string { return shown.Line(result.Cut(shown.Line(s), limit)) }
+
+// nodeLine is how ginkgo says, ahead of a failure, in which of a test's nodes it
+// was.
+var nodeLine = regexp.MustCompile(`(?m)\[[A-Z][A-Za-z ()]*\] \S+\.go:\d+$\n*`)
+
+// gist takes from a failure of ginkgo what stands before its message.
+func gist(message string) string { return strings.TrimSpace(nodeLine.ReplaceAllString(message, "")) }
+
+var markdownEscapes = strings.NewReplacer(
+	"&", "&amp;", "<", "&lt;", ">", "&gt;",
+	"\\", "\\\\", "`", "\\`", "*", "\\*", "_", "\\_", "[", "\\[", "]", "\\]", "#", "\\#", "~", "\\~", "$", "\\$",
+	"@", "@\u200b",
+)
+
+// markdown escapes what a text could do to a page.
+func markdown(s string) string {
+	return markdownEscapes.Replace(s)
+}

@@ -1,0 +1,286 @@
+// Package progress tells people, and machines, how a run goes on: a live line
+// in a terminal, plain lines in a log, groups in GitHub Actions, or JSON lines.
+package progress
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/windows-op-readiness/windows-op-readiness/internal/outcome/result"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/redact"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/show/actions"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/shown"
+	"github.com/windows-op-readiness/windows-op-readiness/specs"
+)
+
+// Style is how progress is written.
+type Style string
+
+// The styles of progress.
+const (
+	// Live keeps one line at the bottom of a terminal up to date.
+	Live Style = "live"
+	// Plain writes a line for each finished test.
+	Plain Style = "text"
+	// GitHub is Plain, folded into groups as GitHub Actions shows them.
+	GitHub Style = "github"
+	// JSON writes every event as one JSON object a line.
+	JSON Style = "json"
+)
+
+// Reporter writes progress. It implements the Observer of package run.
+type Reporter struct {
+	style Style
+	w     io.Writer
+	width int // of the live line
+	now   func() time.Time
+
+	mu      sync.Mutex
+	tests   map[string]*category
+	order   []*category
+	total   int
+	done    map[string]bool        // tests that have a result
+	failed  map[string]bool        // those of them whose newest is a failure
+	running map[string]runningTest // by batch
+	live    string                 // what stands in the live line
+	group   bool
+	ticker  *time.Ticker
+	closed  chan struct{}
+	ticking sync.WaitGroup
+}
+
+type category struct {
+	name        string
+	total, done int
+}
+
+type runningTest struct {
+	name  string
+	since time.Time
+}
+
+// New returns a Reporter for the tests that are to run. The live line has
+// width columns; 0 is as many as most terminals have. Close ends it.
+func New(style Style, w io.Writer, width int, plan *result.Plan, tests []*result.PlannedTest, now func() time.Time) *Reporter {
+	const usual, most = 80, 119
+	if width == 0 {
+		width = usual
+	}
+	r := &Reporter{
+		style:   style,
+		w:       w,
+		width:   min(max(width, 2)-1, most), // a full line would wrap
+		now:     now,
+		tests:   map[string]*category{},
+		done:    map[string]bool{},
+		failed:  map[string]bool{},
+		running: map[string]runningTest{},
+		closed:  make(chan struct{}),
+	}
+	of := map[string]specs.Category{}
+	for i := range plan.Cases {
+		of[plan.Cases[i].ID] = plan.Cases[i].Category
+	}
+	for _, t := range tests {
+		name := string(of[t.Cases[0]])
+		i := slices.IndexFunc(r.order, func(c *category) bool { return c.name == name })
+		if i < 0 {
+			i = len(r.order)
+			r.order = append(r.order, &category{name: name})
+		}
+		r.order[i].total++
+		r.tests[t.ID] = r.order[i]
+	}
+	r.total = len(tests)
+	if style == Live {
+		r.ticker = time.NewTicker(time.Second)
+		r.ticking.Add(1)
+		go r.tick()
+	}
+	return r
+}
+
+func (r *Reporter) tick() {
+	defer r.ticking.Done()
+	for {
+		select {
+		case <-r.closed:
+			return
+		case <-r.ticker.C:
+			r.mu.Lock()
+			r.redraw()
+			r.mu.Unlock()
+		}
+	}
+}
+
+// Close takes the live line away and closes a group.
+func (r *Reporter) Close() {
+	if r.ticker != nil {
+		r.ticker.Stop()
+	}
+	close(r.closed)
+	r.ticking.Wait()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.erase()
+	r.endGroup()
+}
+
+// Event tells one event of the run.
+func (r *Reporter) Event(e result.Event) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.style == JSON {
+		if data, err := json.Marshal(e); err == nil {
+			fmt.Fprintf(r.w, "%s\n", data)
+		}
+		return
+	}
+	switch e.Type {
+	case result.BatchStarted:
+		r.beginGroup(fmt.Sprintf("batch %s: %d tests, %s, %s", e.Batch.ID, e.Batch.Tests, e.Batch.Phase, e.Batch.Conditions))
+	case result.BatchFinished:
+		delete(r.running, e.Batch.ID)
+		if len(r.running) == 0 {
+			r.endGroup()
+		}
+	case result.TestStarted:
+		r.running[e.Test.Batch] = runningTest{e.Test.Name, r.now()}
+		r.redraw()
+	case result.TestFinished:
+		r.finished(e.Test)
+	case result.SuiteFailed:
+		r.line(fmt.Sprintf("ERROR  batch %s, %s:\n%s", e.Suite.Batch, e.Suite.Node, few(e.Suite.Message)))
+	}
+}
+
+var words = map[result.TestState]string{
+	result.TestPassed:  "passed",
+	result.TestFailed:  "FAILED",
+	result.TestSkipped: "skip  ",
+	result.TestError:   "ERROR ",
+}
+
+func (r *Reporter) finished(t *result.TestRun) {
+	delete(r.running, t.Batch)
+	if c := r.tests[t.ID]; c != nil && !r.done[t.ID] {
+		c.done++
+		r.done[t.ID] = true
+	}
+	again := ""
+	if t.Attempt > 1 {
+		again = fmt.Sprintf(" (attempt %d)", t.Attempt)
+	}
+	text := fmt.Sprintf("%s %*d/%d  %s  %s%s", words[t.State], len(fmt.Sprint(r.total)), len(r.done), r.total, duration(t.Seconds), t.Name, again)
+	if t.State != result.TestPassed {
+		text += "\n" + few(t.Why())
+	}
+	delete(r.failed, t.ID)
+	if t.State == result.TestFailed || t.State == result.TestError {
+		r.failed[t.ID] = true
+	}
+	r.line(text)
+}
+
+// Note tells something that is no result.
+func (r *Reporter) Note(text string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.style == JSON {
+		note := struct {
+			Time time.Time `json:"time"`
+			Type string    `json:"type"`
+			Text string    `json:"text"`
+		}{r.now().UTC(), "note", redact.String(text)}
+		if data, err := json.Marshal(note); err == nil {
+			fmt.Fprintf(r.w, "%s\n", data)
+		}
+		return
+	}
+	r.line(text)
+}
+
+// few is the beginning of a message, indented.
+func few(message string) string {
+	const lines = 6
+	all := strings.Split(strings.TrimSpace(message), "\n")
+	if len(all) > lines {
+		all = append(all[:lines:lines], "…")
+	}
+	for i, l := range all {
+		all[i] = "        " + result.Cut(l, 300)
+	}
+	return strings.Join(all, "\n")
+}
+
+func duration(seconds float64) string {
+	return fmt.Sprintf("%6s", time.Duration(seconds*float64(time.Second)).Round(100*time.Millisecond))
+}
+
+func (r *Reporter) line(text string) {
+	r.erase()
+	fmt.Fprintln(r.w, shown.Lines(redact.String(text)))
+	r.redraw()
+}
+
+func (r *Reporter) erase() {
+	if r.live != "" {
+		fmt.Fprint(r.w, "\r\x1b[K")
+		r.live = ""
+	}
+}
+
+func (r *Reporter) redraw() {
+	if r.style != Live {
+		return
+	}
+	parts := []string{fmt.Sprintf("%d/%d", len(r.done), r.total)}
+	for _, c := range r.order {
+		parts = append(parts, fmt.Sprintf("%s %d/%d", c.name, c.done, c.total))
+	}
+	if len(r.failed) > 0 {
+		parts = append(parts, fmt.Sprintf("%d failed", len(r.failed)))
+	}
+	var oldest *runningTest
+	for _, t := range r.running {
+		if oldest == nil || t.since.Before(oldest.since) {
+			oldest = &t
+		}
+	}
+	if oldest != nil {
+		parts = append(parts, fmt.Sprintf("%v %s", r.now().Sub(oldest.since).Round(time.Second), oldest.name))
+	}
+	text := []rune(shown.Line(strings.Join(parts, " · ")))
+	if len(text) > r.width {
+		text = append(text[:r.width-1], '…')
+	}
+	if string(text) == r.live {
+		return
+	}
+	r.erase()
+	r.live = string(text)
+	fmt.Fprint(r.w, r.live)
+}
+
+func (r *Reporter) beginGroup(title string) {
+	switch {
+	case r.style != GitHub:
+		r.line(title)
+	case !r.group: // batches side by side share one group: groups do not nest
+		r.group = true
+		_ = actions.BeginGroup(r.w, title)
+	}
+}
+
+func (r *Reporter) endGroup() {
+	if r.group {
+		r.group = false
+		_ = actions.EndGroup(r.w)
+	}
+}

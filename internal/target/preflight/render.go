@@ -1,0 +1,183 @@
+package preflight
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/windows-op-readiness/windows-op-readiness/internal/outcome/report"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/show/actions"
+)
+
+// Formats are those that [Report.Write] knows.
+func Formats() []report.Format {
+	return []report.Format{report.FormatTable, report.FormatJSON, report.FormatMarkdown}
+}
+
+// Write writes the report: a line a finding, by group, and then what to do.
+func (r *Report) Write(w io.Writer, format report.Format) error {
+	switch format {
+	case report.FormatJSON:
+		t := report.Table{Value: r}
+		return t.Write(w, format)
+	case report.FormatMarkdown:
+		return r.writeMarkdown(w)
+	}
+	fmt.Fprintf(w, "%s\n\n", r.Line())
+	if err := r.table(func(s string) string { return s }).Write(w, report.FormatTable); err != nil {
+		return err
+	}
+	if todo := r.todo(); len(todo) > 0 {
+		fmt.Fprint(w, "\nWhat to do:\n")
+		for _, t := range todo {
+			fmt.Fprintf(w, "  %s %s:\n    %s\n", t.status, strings.Join(t.about, ", "), t.mend)
+		}
+	}
+	_, err := fmt.Fprintf(w, "\n%s\n", r.Line())
+	return err
+}
+
+// Line sums the report up.
+func (r *Report) Line() string {
+	word := "TESTABLE"
+	if !r.Testable {
+		word = "NOT TESTABLE"
+	}
+	return fmt.Sprintf("Preflight of %s: %s (%d failing, %d warning, %d unknown, %d ok)", r.Server, word, r.Counts[Failing], r.Counts[Warning], r.Counts[Unknown], r.Counts[OK])
+}
+
+// WriteShort writes what a run says before it starts: a line in all, and one for
+// each finding that fails or is a warning; those that refuse the run with what
+// to do.
+func (r *Report) WriteShort(w io.Writer) error {
+	var text strings.Builder
+	fmt.Fprintf(&text, "preflight: %d failing, %d warning, %d unknown, %d ok", r.Counts[Failing], r.Counts[Warning], r.Counts[Unknown], r.Counts[OK])
+	if len(r.Probes) > 0 {
+		fmt.Fprintf(&text, "; %d probes by pods", len(r.Probes))
+	}
+	text.WriteString("\n")
+	told := map[string]bool{}
+	for i := range r.Findings {
+		f := &r.Findings[i]
+		if f.Status != Failing && f.Status != Warning && !f.Refuses {
+			continue
+		}
+		fmt.Fprintf(&text, "  %-7s  %s: %s\n", f.Status, f.ID, f.Found)
+		if f.Refuses && !told[f.Mend] {
+			told[f.Mend] = true
+			fmt.Fprintf(&text, "           to mend: %s\n", f.Mend)
+		}
+	}
+	_, err := io.WriteString(w, text.String())
+	return err
+}
+
+func (r *Report) table(clean func(string) string) *report.Table {
+	t := &report.Table{Header: []string{"About", "Status", "Check", "How", "Found"}}
+	var group Group
+	first := map[string]string{}
+	for i := range r.Findings {
+		f := &r.Findings[i]
+		about := ""
+		if f.Group != group {
+			group, about = f.Group, string(f.Group)
+		}
+		found := f.Found
+		if strings.HasPrefix(found, "not known: ") { // one error is often that of many
+			if first[found] != "" {
+				found = "not known: see " + first[found]
+			} else {
+				first[found] = f.ID
+			}
+		}
+		t.Rows = append(t.Rows, []string{about, string(f.Status), f.ID, clean(f.How), clean(found)})
+	}
+	return t
+}
+
+// mend is what to do about findings of one status.
+type mend struct {
+	status Status
+	about  []string
+	mend   string
+}
+
+// todo are the findings with a mend, the gravest first; those with the same one
+// together.
+func (r *Report) todo() []mend {
+	var list []mend
+	for _, status := range []Status{Failing, Warning, Unknown, OK} {
+		for i := range r.Findings {
+			f := &r.Findings[i]
+			if f.Status != status || f.Mend == "" {
+				continue
+			}
+			at := slices.IndexFunc(list, func(m mend) bool { return m.status == status && m.mend == f.Mend })
+			if at < 0 {
+				list = append(list, mend{status: status, mend: f.Mend})
+				at = len(list) - 1
+			}
+			list[at].about = append(list[at].about, f.ID+f.keeps())
+		}
+	}
+	return list
+}
+
+// keeps says how much of the standard waits for a failing finding.
+func (f *Finding) keeps() string {
+	switch {
+	case f.Status != Failing || len(f.Requirements) == 0:
+		return ""
+	case len(f.Requirements) == 1:
+		return " (1 requirement needs it)"
+	}
+	return fmt.Sprintf(" (%d requirements need it)", len(f.Requirements))
+}
+
+// What a text could do to a page.
+var markdownEscapes = strings.NewReplacer(
+	"&", "&amp;", "<", "&lt;", ">", "&gt;",
+	"\\", "\\\\", "`", "\\`", "*", "\\*", "_", "\\_", "[", "\\[", "]", "\\]", "#", "\\#",
+	"@", "@\u200b",
+)
+
+func (r *Report) writeMarkdown(w io.Writer) error {
+	escape := markdownEscapes.Replace
+	fmt.Fprintf(w, "## %s\n\n", escape(r.Line()))
+	if err := r.table(escape).Write(w, report.FormatMarkdown); err != nil {
+		return err
+	}
+	if todo := r.todo(); len(todo) > 0 {
+		fmt.Fprint(w, "\n### What to do\n\n")
+		for _, t := range todo {
+			if _, err := fmt.Fprintf(w, "- **%s** %s: %s\n", t.status, escape(strings.Join(t.about, ", ")), escape(t.mend)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// WriteAnnotations writes annotations for GitHub Actions: an error for each
+// finding that keeps the cluster from being judged ready, a warning for each
+// warning.
+func (r *Report) WriteAnnotations(w io.Writer) error {
+	var annotations []actions.Annotation
+	for i := range r.Findings {
+		f := &r.Findings[i]
+		level := actions.Warning
+		switch {
+		case f.blocks():
+			level = actions.Error
+		case f.Status != Warning:
+			continue
+		}
+		text := f.Found
+		if f.Mend != "" {
+			text += "\nTo mend: " + f.Mend
+		}
+		annotations = append(annotations, actions.Annotation{Level: level, Title: "preflight " + f.ID, Text: text})
+	}
+	return actions.Annotate(w, annotations)
+}

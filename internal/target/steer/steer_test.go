@@ -1,0 +1,222 @@
+package steer_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	nodev1 "k8s.io/api/node/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/windows-op-readiness/windows-op-readiness/internal/outcome/result"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/target/steer"
+	"github.com/windows-op-readiness/windows-op-readiness/specs"
+	"github.com/windows-op-readiness/windows-op-readiness/test/kwoktest"
+)
+
+func start(t *testing.T) (kubernetes.Interface, dynamic.Interface) {
+	t.Helper()
+	cluster := kwoktest.Up(t)
+	config, err := clientcmd.BuildConfigFromFlags("", cluster.Kubeconfig)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dyn, err := dynamic.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	client := kwoktest.Client(t, cluster)
+	for _, name := range []string{"windows-1", "windows-2"} {
+		node, err := client.CoreV1().Nodes().Get(t.Context(), name, metav1.GetOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		node.Spec.Taints = append(node.Spec.Taints, corev1.Taint{Key: "os", Value: "windows", Effect: corev1.TaintEffectNoSchedule})
+		if _, err := client.CoreV1().Nodes().Update(t.Context(), node, metav1.UpdateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, labels := range map[string]map[string]string{"suite": {"e2e-run": "x"}, "other": nil} {
+		if _, err := client.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}}, metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return client, dyn
+}
+
+// member is a process of a run, alone in it.
+func member(runID string, shard int) steer.Member {
+	return steer.Member{RunID: runID, Shard: shard, ID: fmt.Sprintf("%s-%d", runID, shard)}
+}
+
+// admitted returns the pod as the API server would take it.
+func admitted(t *testing.T, client kubernetes.Interface, namespace string, pod *corev1.Pod) *corev1.Pod {
+	t.Helper()
+	if pod.Name == "" {
+		pod.Name = "pod"
+	}
+	if len(pod.Spec.Containers) == 0 {
+		pod.Spec.Containers = []corev1.Container{{Name: "c", Image: "agnhost"}}
+	}
+	for {
+		got, err := client.CoreV1().Pods(namespace).Create(t.Context(), pod, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+		if err == nil {
+			return got
+		}
+		if !strings.Contains(err.Error(), "serviceaccount") {
+			t.Fatal(err)
+		}
+	}
+}
+
+func tolerates(p *corev1.Pod) bool {
+	for _, tol := range p.Spec.Tolerations {
+		if tol.Key == "os" && tol.Value == "windows" {
+			return true
+		}
+	}
+	return false
+}
+
+const osLabel = corev1.LabelOSStable
+
+func TestPodsGoWhereTheBatchWantsThem(t *testing.T) {
+	client, dyn := start(t)
+	s, err := steer.New(t.Context(), client, dyn, member("run-1", 1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	conditions := result.RunConditions{Steer: specs.Windows, RuntimeClass: "runhcs-wcow-process"}
+	if err := s.Apply(t.Context(), conditions); err == nil || !strings.Contains(err.Error(), conditions.RuntimeClass) {
+		t.Errorf("a runtime class that does not exist: %v", err)
+	}
+	class := &nodev1.RuntimeClass{ObjectMeta: metav1.ObjectMeta{Name: conditions.RuntimeClass}, Handler: conditions.RuntimeClass}
+	if _, err := client.NodeV1().RuntimeClasses().Create(t.Context(), class, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Apply(t.Context(), conditions); err != nil {
+		t.Fatal(err)
+	}
+	yes, user := true, int64(1000)
+	windowsPod := &corev1.Pod{Spec: corev1.PodSpec{NodeSelector: map[string]string{osLabel: "windows"}}}
+	for name, test := range map[string]struct {
+		pod       *corev1.Pod
+		namespace string
+		selector  string // the operating system that the pod selects in the end
+		tolerates bool
+	}{
+		"a pod that says nothing is steered": {pod: &corev1.Pod{}, selector: "windows", tolerates: true},
+		"one with what the framework sets for Windows is steered": {
+			pod: &corev1.Pod{Spec: corev1.PodSpec{
+				SecurityContext: &corev1.PodSecurityContext{RunAsNonRoot: &yes, SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault}},
+				Containers:      []corev1.Container{{Name: "c", Image: "agnhost", SecurityContext: &corev1.SecurityContext{Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}}}}},
+			}},
+			selector: "windows", tolerates: true,
+		},
+		"one that selects Windows gets the toleration": {pod: windowsPod, selector: "windows", tolerates: true},
+		"one with spec.os windows gets the toleration": {pod: &corev1.Pod{Spec: corev1.PodSpec{OS: &corev1.PodOS{Name: corev1.Windows}}}, tolerates: true},
+		"one that selects Linux stays":                 {pod: &corev1.Pod{Spec: corev1.PodSpec{NodeSelector: map[string]string{osLabel: "linux"}}}, selector: "linux"},
+		"one that selects a node stays":                {pod: &corev1.Pod{Spec: corev1.PodSpec{NodeSelector: map[string]string{corev1.LabelHostname: "linux-1"}}}},
+		"one with a node name stays":                   {pod: &corev1.Pod{Spec: corev1.PodSpec{NodeName: "linux-1"}}},
+		"one with node affinity stays": {pod: &corev1.Pod{Spec: corev1.PodSpec{Affinity: &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{
+			RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{MatchFields: []corev1.NodeSelectorRequirement{{Key: "metadata.name", Operator: corev1.NodeSelectorOpIn, Values: []string{"linux-1"}}}}}},
+		}}}}},
+		"one that only keeps apart from others is steered": {
+			pod: &corev1.Pod{Spec: corev1.PodSpec{Affinity: &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{
+				RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{{TopologyKey: corev1.LabelHostname, LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"a": "b"}}}},
+			}}}},
+			selector: "windows", tolerates: true,
+		},
+		"a HostProcess pod stays":               {pod: &corev1.Pod{Spec: corev1.PodSpec{HostNetwork: true, SecurityContext: &corev1.PodSecurityContext{WindowsOptions: &corev1.WindowsSecurityContextOptions{HostProcess: &yes}}}}},
+		"one with a Linux user stays":           {pod: &corev1.Pod{Spec: corev1.PodSpec{SecurityContext: &corev1.PodSecurityContext{RunAsUser: &user}}}},
+		"a privileged one stays":                {pod: &corev1.Pod{Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "agnhost", SecurityContext: &corev1.SecurityContext{Privileged: &yes}}}}}},
+		"one in the host's PID namespace stays": {pod: &corev1.Pod{Spec: corev1.PodSpec{HostPID: true}}},
+		"one that nobody tests stays":           {pod: &corev1.Pod{}, namespace: "other"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			namespace := test.namespace
+			if namespace == "" {
+				namespace = "suite"
+			}
+			got := admitted(t, client, namespace, test.pod)
+			if os := got.Spec.NodeSelector[osLabel]; os != test.selector {
+				t.Errorf("the pod selects %q, want %q", os, test.selector)
+			}
+			if tolerates(got) != test.tolerates {
+				t.Errorf("the pod tolerates the Windows taint: %t, want %t", tolerates(got), test.tolerates)
+			}
+			if class := got.Spec.RuntimeClassName; (class != nil && *class == "runhcs-wcow-process") != test.tolerates {
+				t.Errorf("the runtime class is %v", class)
+			}
+		})
+	}
+}
+
+func TestSteeringIsByRoleAndChangesWithTheBatch(t *testing.T) {
+	client, dyn := start(t)
+	s, err := steer.New(t.Context(), client, dyn, member("run-1", 1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	named := func(name string) *corev1.Pod {
+		return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	}
+	if err := s.Apply(t.Context(), result.RunConditions{Steer: specs.Windows, SteerPods: `^test-container-pod$`}); err != nil {
+		t.Fatal(err)
+	}
+	if got := admitted(t, client, "suite", named("test-container-pod")); got.Spec.NodeSelector[osLabel] != "windows" {
+		t.Error("the client is not steered")
+	}
+	if got := admitted(t, client, "suite", named("netserver-0")); got.Spec.NodeSelector != nil {
+		t.Error("a server is steered")
+	}
+	if err := s.Apply(t.Context(), result.RunConditions{Steer: specs.Linux, SteerPods: `^test-container-pod$`}); err != nil {
+		t.Fatal(err)
+	}
+	if got := admitted(t, client, "suite", named("test-container-pod")); got.Spec.NodeSelector[osLabel] != "linux" || tolerates(got) {
+		t.Errorf("the client is not steered to Linux: %+v", got.Spec)
+	}
+	if err := s.Apply(t.Context(), result.RunConditions{}); err != nil {
+		t.Fatal(err)
+	}
+	if got := admitted(t, client, "suite", named("test-container-pod")); got.Spec.NodeSelector != nil {
+		t.Error("a pod is steered in a batch that wants none")
+	}
+}
+
+func TestTheNextRunRemovesWhatAKilledOneLeft(t *testing.T) {
+	client, dyn := start(t)
+	killed, err := steer.New(t.Context(), client, dyn, member("killed", 1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := killed.Apply(t.Context(), result.RunConditions{Steer: specs.Windows}); err != nil {
+		t.Fatal(err)
+	}
+	next, err := steer.New(t.Context(), client, dyn, member("next", 1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := next.Remove(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got := admitted(t, client, "suite", &corev1.Pod{}); got.Spec.NodeSelector[osLabel] != "windows" {
+		t.Error("what may be of a living run was removed without the lock")
+	}
+	if err := next.Apply(t.Context(), result.RunConditions{Steer: specs.Linux}); err != nil {
+		t.Fatal(err)
+	}
+	if got := admitted(t, client, "suite", &corev1.Pod{}); got.Spec.NodeSelector[osLabel] != "linux" || tolerates(got) {
+		t.Errorf("the policy of the killed run is still in force: %+v", got.Spec)
+	}
+	if err := next.Remove(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got := admitted(t, client, "suite", &corev1.Pod{}); got.Spec.NodeSelector != nil || tolerates(got) {
+		t.Errorf("a policy is still in force: %+v", got.Spec)
+	}
+}
