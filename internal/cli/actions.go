@@ -10,6 +10,7 @@ import (
 	"github.com/windows-op-readiness/windows-op-readiness/internal/outcome/result"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/outcome/verdict"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/show/actions"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/target/preflight"
 )
 
 // tellOutputs hands what a run came to on to the next steps of a workflow.
@@ -38,6 +39,28 @@ func annotate(s *Surroundings, w io.Writer, write func(io.Writer) error) error {
 		return fmt.Errorf("writing annotations: %w", err)
 	}
 	return errors.Join(write(file), file.Close())
+}
+
+// annotateFindings writes annotations of a preflight: an error for each finding
+// that keeps the cluster from being judged ready, a warning for each warning.
+func annotateFindings(w io.Writer, r *preflight.Report) error {
+	var annotations []actions.Annotation
+	for i := range r.Findings {
+		f := &r.Findings[i]
+		level := actions.Warning
+		switch {
+		case f.Blocks():
+			level = actions.Error
+		case f.Status != preflight.Warning:
+			continue
+		}
+		text := f.Found
+		if f.Mend != "" {
+			text += "\nTo mend: " + f.Mend
+		}
+		annotations = append(annotations, actions.Annotation{Level: level, Title: "preflight " + f.ID, Text: text})
+	}
+	return actions.Annotate(w, annotations)
 }
 
 // rerunHelps reports whether another attempt may change the verdict: the run did

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -9,7 +10,9 @@ import (
 
 	"github.com/windows-op-readiness/windows-op-readiness/internal/outcome/result"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/outcome/verdict"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/target/preflight"
 	"github.com/windows-op-readiness/windows-op-readiness/test/e2etest"
+	"github.com/windows-op-readiness/windows-op-readiness/test/golden"
 )
 
 // outputs runs a command as a step of a workflow, and returns what the step puts
@@ -66,4 +69,19 @@ func TestPlanTakesTheFlagsOfRun(t *testing.T) {
 	if r := s.main("plan", "--help"); strings.Contains(r.stdout, "--steer") {
 		t.Errorf("the help of plan shows flags that change nothing:\n%s", r.stdout)
 	}
+}
+
+func TestAnnotations(t *testing.T) {
+	r := preflight.NewReport("https://cluster.example:6443", []preflight.Finding{
+		{ID: "reachable", Status: preflight.OK, Found: "v1.36.3"},
+		{ID: "node-count", Status: preflight.Failing, Found: "1 of 2 Windows nodes can be scheduled to", Mend: "add 1"},
+		{ID: "permission-suite", Status: preflight.Unknown, Vital: true, Found: "forbidden"},
+		{ID: "gmsa-node", Status: preflight.Unknown, Found: "forbidden"},
+		{ID: "gmsa-webhook", Status: preflight.Warning, Found: "none", Mend: "install it\n::error::of somebody"},
+	})
+	var out bytes.Buffer
+	if err := annotateFindings(&out, r); err != nil {
+		t.Fatal(err)
+	}
+	golden.Equal(t, "TestAnnotations.golden", out.String())
 }

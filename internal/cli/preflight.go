@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -154,7 +155,7 @@ func (o *preflightOptions) run(cmd *cobra.Command, s *Surroundings) error {
 	}
 	r := reportOf(c, facts)
 	if s.Getenv("GITHUB_ACTIONS") == "true" {
-		if err := annotate(s, s.Stderr, r.WriteAnnotations); err != nil {
+		if err := annotate(s, s.Stderr, func(w io.Writer) error { return annotateFindings(w, r) }); err != nil {
 			return fmt.Errorf("writing annotations: %w", err)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"time"
@@ -112,7 +113,7 @@ func (o *runOptions) tell(s *Surroundings, r *preflight.Report) error {
 		return fmt.Errorf("writing the preflight's findings: %w", err)
 	}
 	if s.Getenv("GITHUB_ACTIONS") == "true" {
-		if err := annotate(s, s.Stderr, r.WriteAnnotations); err != nil {
+		if err := annotate(s, s.Stderr, func(w io.Writer) error { return annotateFindings(w, r) }); err != nil {
 			return fmt.Errorf("writing annotations: %w", err)
 		}
 	}

@@ -10,8 +10,6 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
-
-	"github.com/windows-op-readiness/windows-op-readiness/internal/outcome/junit"
 )
 
 // Line returns s as one line, with single blanks between its words, and
@@ -32,7 +30,7 @@ func Lines(s string) string {
 	if ordinary(s) {
 		return s
 	}
-	s = junit.Clean(strings.ReplaceAll(s, "\r\n", "\n"))
+	s = Clean(strings.ReplaceAll(s, "\r\n", "\n"))
 	var b strings.Builder
 	b.Grow(len(s))
 	marks := 0

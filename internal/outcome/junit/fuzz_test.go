@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"testing/iotest"
+
+	"github.com/windows-op-readiness/windows-op-readiness/internal/shown"
 )
 
 // FuzzRead: whatever the input, reading ends, and what is accepted is what
@@ -106,10 +108,10 @@ func FuzzWrite(f *testing.F) {
 		if len(got) != 1 || sum.All != counts {
 			t.Fatalf("%d cases, %+v, want %+v", len(got), sum.All, counts)
 		}
-		if got[0].Name != Clean(name) || got[0].SystemOut != Clean(out) || got[0].SystemErr != Clean(body) || got[0].Classname != Clean(class) {
+		if got[0].Name != shown.Clean(name) || got[0].SystemOut != shown.Clean(out) || got[0].SystemErr != shown.Clean(body) || got[0].Classname != shown.Clean(class) {
 			t.Fatalf("got %s\n%s", show(got), b.Bytes())
 		}
-		if c.Failure != nil && (got[0].Failure.Body != Clean(body) || got[0].Failure.Message != Clean(message)) {
+		if c.Failure != nil && (got[0].Failure.Body != shown.Clean(body) || got[0].Failure.Message != shown.Clean(message)) {
 			t.Fatalf("got %s\n%s", show(got), b.Bytes())
 		}
 

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+
+	"github.com/windows-op-readiness/windows-op-readiness/internal/shown"
 )
 
 // SplitOptions say how Split writes. A zero stands for the default.
@@ -144,7 +146,7 @@ func fit(c Case, limit int) Case {
 	}
 	var texts []text
 	add := func(s *string, attribute bool) {
-		*s = Clean(*s)
+		*s = shown.Clean(*s)
 		texts = append(texts, text{s, attribute, escapedLen(*s, attribute)})
 	}
 	add(&c.Name, true)
@@ -195,7 +197,7 @@ func fit(c Case, limit int) Case {
 func some(ps []Property, limit, each int) []Property {
 	used := 0
 	for i, p := range ps {
-		ps[i].Name = cut(Clean(p.Name), 256, true)
+		ps[i].Name = cut(shown.Clean(p.Name), 256, true)
 		if used += len(ps[i].Name)*6 + 2*each; used > limit {
 			return append(ps[:i:i], Property{Name: "properties-cut", Value: fmt.Sprint(len(ps) - i)})
 		}

@@ -4,6 +4,8 @@ import (
 	"io"
 	"strconv"
 	"strings"
+
+	"github.com/windows-op-readiness/windows-op-readiness/internal/shown"
 )
 
 // Write writes the document. The only errors are those of w.
@@ -79,7 +81,7 @@ func (p *printer) text(s string, attribute bool) {
 		p.raw(s)
 		return
 	}
-	p.escaped(Clean(s), attribute)
+	p.escaped(shown.Clean(s), attribute)
 }
 
 // escaped writes clean text.
@@ -230,8 +232,8 @@ func (p *printer) testcase(c *Case) {
 // withReason puts the reason of a skipped case into the body, where TestGrid
 // looks for it.
 func withReason(d Detail) Detail {
-	if d.Body = Clean(d.Body); strings.TrimSpace(d.Body) == "" {
-		if d.Body = Clean(d.Message); strings.TrimSpace(d.Body) == "" {
+	if d.Body = shown.Clean(d.Body); strings.TrimSpace(d.Body) == "" {
+		if d.Body = shown.Clean(d.Message); strings.TrimSpace(d.Body) == "" {
 			d.Body = "skipped"
 		}
 	}
@@ -256,7 +258,7 @@ func (p *printer) detail(element string, d *Detail) {
 }
 
 func (p *printer) output(element, text string) {
-	if text = Clean(text); text == "" {
+	if text = shown.Clean(text); text == "" {
 		return
 	}
 	p.indent()

@@ -457,15 +457,6 @@ func TestWhatARunSays(t *testing.T) {
 	golden.Equal(t, "TestWhatARunSays.golden", out.String())
 }
 
-func TestAnnotations(t *testing.T) {
-	r := NewReport("https://cluster.example:6443", Check(troubledCluster(t)))
-	var out bytes.Buffer
-	if err := r.WriteAnnotations(&out); err != nil {
-		t.Fatal(err)
-	}
-	golden.Equal(t, "TestAnnotations.golden", out.String())
-}
-
 func TestTheRole(t *testing.T) {
 	var out bytes.Buffer
 	if err := WriteRole(&out); err != nil {

@@ -93,14 +93,15 @@ func NewReport(server string, findings []Finding) *Report {
 	r := &Report{Schema: Schema, Server: server, Testable: true, ExitCode: verdict.ExitReady, Counts: map[Status]int{}, Findings: findings}
 	for i := range findings {
 		r.Counts[findings[i].Status]++
-		if findings[i].blocks() {
+		if findings[i].Blocks() {
 			r.Testable, r.ExitCode = false, verdict.ExitInconclusive
 		}
 	}
 	return r
 }
 
-func (f *Finding) blocks() bool {
+// Blocks reports whether the finding keeps the cluster from being judged ready.
+func (f *Finding) Blocks() bool {
 	return f.Status == Failing || f.Status == Unknown && f.Vital
 }
 

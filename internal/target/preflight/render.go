@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/windows-op-readiness/windows-op-readiness/internal/outcome/report"
-	"github.com/windows-op-readiness/windows-op-readiness/internal/show/actions"
 )
 
 // Formats are those that [Report.Write] knows.
@@ -157,27 +156,4 @@ func (r *Report) writeMarkdown(w io.Writer) error {
 		}
 	}
 	return nil
-}
-
-// WriteAnnotations writes annotations for GitHub Actions: an error for each
-// finding that keeps the cluster from being judged ready, a warning for each
-// warning.
-func (r *Report) WriteAnnotations(w io.Writer) error {
-	var annotations []actions.Annotation
-	for i := range r.Findings {
-		f := &r.Findings[i]
-		level := actions.Warning
-		switch {
-		case f.blocks():
-			level = actions.Error
-		case f.Status != Warning:
-			continue
-		}
-		text := f.Found
-		if f.Mend != "" {
-			text += "\nTo mend: " + f.Mend
-		}
-		annotations = append(annotations, actions.Annotation{Level: level, Title: "preflight " + f.ID, Text: text})
-	}
-	return actions.Annotate(w, annotations)
 }
