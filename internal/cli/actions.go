@@ -63,6 +63,20 @@ func annotateFindings(w io.Writer, r *preflight.Report) error {
 	return actions.Annotate(w, annotations)
 }
 
+// tellFindings writes the findings of a run's preflight in short.
+func tellFindings(s *Surroundings, r *preflight.Report) error {
+	if err := r.WriteShort(s.Stderr); err != nil {
+		return fmt.Errorf("writing the preflight's findings: %w", err)
+	}
+	if s.Getenv("GITHUB_ACTIONS") != "true" {
+		return nil
+	}
+	if err := annotate(s, s.Stderr, func(w io.Writer) error { return annotateFindings(w, r) }); err != nil {
+		return fmt.Errorf("writing annotations: %w", err)
+	}
+	return nil
+}
+
 // rerunHelps reports whether another attempt may change the verdict: the run did
 // not come to its end, or something that gates failed, is unproven or in error.
 // What cannot be tested on the cluster stays so.

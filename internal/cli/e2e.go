@@ -12,6 +12,7 @@ import (
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/spf13/cobra"
 
+	"github.com/windows-op-readiness/windows-op-readiness/internal/assess"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/engine/binaries"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/outcome/verdict"
 )
@@ -146,6 +147,9 @@ func (o *e2eFetchOptions) run(ctx context.Context, s *Surroundings) error {
 // interrupted gives err the exit code of an interruption when ctx has ended, but
 // not by a time limit.
 func interrupted(ctx context.Context, err error) error {
+	if wrong := (*assess.RequestError)(nil); errors.As(err, &wrong) {
+		return err
+	}
 	if err != nil && errors.Is(context.Cause(ctx), errTimeLimit) {
 		return fmt.Errorf("its time was over before the first test: %w: give it more with --time-limit, or with the timeout of the Prow job", err)
 	}

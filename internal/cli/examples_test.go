@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 	"gopkg.in/yaml.v3"
 
+	"github.com/windows-op-readiness/windows-op-readiness/internal/assess"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/ci/config"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/outcome/verdict"
 	"github.com/windows-op-readiness/windows-op-readiness/specs"
@@ -172,7 +173,7 @@ prow:
 github:
   pullRequests: {}
   scheduled: {}
-`, newestVersion())
+`, assess.NewestVersion())
 	if err := os.MkdirAll(filepath.Join(dir, "ci"), 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -217,7 +218,7 @@ func TestExamplesNameCasesThatExist(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cases, err := set.For(newestVersion())
+	cases, err := set.For(assess.NewestVersion())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -83,9 +82,6 @@ func (o *mergeOptions) run(ctx context.Context, args []string, s *Surroundings) 
 	if err := result.CheckNew(dir); err != nil {
 		return usageErrorf("%w", err)
 	}
-	if err := checkWritable(dir); err != nil {
-		return usageErrorf("%w", err)
-	}
 	temp, err := tempdir.New()
 	if err != nil {
 		return err
@@ -111,21 +107,20 @@ func (o *mergeOptions) run(ctx context.Context, args []string, s *Surroundings) 
 		return usageErrorf("%w", err)
 	}
 	defer folder.Close()
-	return judgeFolder(folder, s, o.Output, func(run *result.Run) time.Time { return run.Manifest.Finished })
-}
-
-// judgeFolder judges what a folder holds, writes what belongs beside it, and
-// shows the report. finished tells when the run ended.
-func judgeFolder(folder *result.Folder, s *Surroundings, output string, finished func(*result.Run) time.Time) error {
 	run, err := result.Load(folder.Dir())
 	if err != nil {
 		return err
 	}
 	judgement := verdict.Judge(run)
-	if err := report.WriteFolder(folder, run, judgement, finished(run)); err != nil {
+	if err := report.WriteFolder(folder, run, judgement, run.Manifest.Finished); err != nil {
 		return err
 	}
-	if err := deliver(s, folder.Dir()); err != nil {
+	return conclude(s, folder.Dir(), run, judgement, o.Output)
+}
+
+// conclude hands on what a results folder has come to, and reports it.
+func conclude(s *Surroundings, dir string, run *result.Run, judgement *verdict.Judgement, output string) error {
+	if err := deliver(s, dir); err != nil {
 		return err
 	}
 	if err := tellOutputs(s, run, judgement); err != nil {
@@ -135,6 +130,6 @@ func judgeFolder(folder *result.Folder, s *Surroundings, output string, finished
 	if err := results.Write(s.Stdout, report.Format(output)); err != nil {
 		return fmt.Errorf("writing the report: %w", err)
 	}
-	fmt.Fprintf(s.Stderr, "Results: %s\n", folder.Dir())
+	fmt.Fprintf(s.Stderr, "Results: %s\n", dir)
 	return exitWith(judgement.ExitCode())
 }

@@ -113,27 +113,35 @@ func (o *planCommandOptions) make(cmd *cobra.Command, s *Surroundings) (*result.
 	if o.E2EBinary != "" && !cmd.Flags().Changed("kubernetes-version") {
 		o.KubernetesVersion = ""
 	}
-	if err := o.lint(cmd.Context(), s); err != nil {
+	planning, err := o.planning(s)
+	if err != nil {
 		return nil, err
+	}
+	if err := planning.Lint(cmd.Context()); err != nil {
+		return nil, interrupted(cmd.Context(), err)
 	}
 	if o.E2EBinary == "" && slices.Contains(specs.Catalogues(), o.KubernetesVersion) {
 		tests, err := specs.Catalogue(o.KubernetesVersion)
 		if err != nil {
 			return nil, err
 		}
-		return o.planFor(s, tests)
+		return planning.Plan(tests)
 	}
 	if o.E2EBinary == "" {
 		// Before minutes go by for a binary that is not wanted.
-		if _, err := o.checkVersion(o.KubernetesVersion); err != nil {
+		if _, err := planning.CheckVersion(o.KubernetesVersion); err != nil {
 			return nil, err
 		}
 	}
-	binary, err := o.binary(cmd.Context(), s, o.KubernetesVersion)
+	binary, err := planning.Binary(cmd.Context(), o.KubernetesVersion)
 	if err != nil {
-		return nil, err
+		return nil, interrupted(cmd.Context(), err)
 	}
-	return o.plan(cmd.Context(), s, binary)
+	tests, err := binary.List(cmd.Context())
+	if err != nil {
+		return nil, interrupted(cmd.Context(), err)
+	}
+	return planning.Plan(tests)
 }
 
 func writePlan(w io.Writer, p *result.Plan, format string) error {

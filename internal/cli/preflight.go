@@ -1,18 +1,19 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/windows-op-readiness/windows-op-readiness/internal/assess"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/engine/binaries"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/engine/e2e"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/outcome/report"
@@ -142,10 +143,10 @@ func (o *preflightOptions) run(cmd *cobra.Command, s *Surroundings) error {
 	if err != nil {
 		return interrupted(cmd.Context(), err)
 	}
-	facts.Kubectl, facts.Provider = o.kubectl(), o.Provider
+	facts.Kubectl, facts.Provider = cmp.Or(o.Kubectl, cluster.Kubectl()), o.Provider
 	facts.Declared = result.Declarations{AirGapped: o.AirGapped, Without: o.Without}
 	facts.Catalogues = specs.Catalogues()
-	if err := addStandard(s, facts, o.SpecDir); err != nil {
+	if err := assess.AddStandard(facts, &assess.Planning{SpecDir: o.SpecDir, Notes: s.Stderr}); err != nil {
 		return err
 	}
 	if o.Probe {
@@ -153,7 +154,7 @@ func (o *preflightOptions) run(cmd *cobra.Command, s *Surroundings) error {
 			return err
 		}
 	}
-	r := reportOf(c, facts)
+	r := preflight.ReportOf(c.Server, facts)
 	if s.Getenv("GITHUB_ACTIONS") == "true" {
 		if err := annotate(s, s.Stderr, func(w io.Writer) error { return annotateFindings(w, r) }); err != nil {
 			return fmt.Errorf("writing annotations: %w", err)
@@ -172,34 +173,23 @@ func (o *preflightOptions) probe(ctx context.Context, s *Surroundings, c *cluste
 		facts.Probes = preflight.Probes{Made: true, Err: errors.New(held.Who() + ", which pods would disturb")}
 		return nil
 	}
-	p := probing{
-		id: "preflight-" + randomHex(), repoList: o.RepoList, dnsDomain: o.DNSDomain, limit: o.Limit,
-		wants: func(string) bool { return true },
+	p := preflight.Probing{
+		ID: "preflight-" + assess.RandomHex(), RepoList: o.RepoList, DNSDomain: o.DNSDomain, Limit: o.Limit,
+		Wants: func(string) bool { return true },
+		Note:  func(text string) { fmt.Fprintln(s.Stderr, text) },
 	}
 	if len(facts.ProbeTargets()) > 0 {
 		version, err := specs.ParseVersion(facts.Version.Value)
 		if err != nil && o.E2EBinary == "" {
 			return usageErrorf("which e2e.test names the images is not known, for %w: name one with --e2e-binary", err)
 		}
-		of := planOptions{storeOptions: o.storeOptions, E2EBinary: o.E2EBinary}
-		if p.binary, err = of.binary(ctx, s, "v"+version.String()); err != nil {
+		planning, err := (&planOptions{storeOptions: o.storeOptions, E2EBinary: o.E2EBinary}).planning(s)
+		if err != nil {
 			return err
 		}
+		if p.Images, err = planning.Binary(ctx, "v"+version.String()); err != nil {
+			return interrupted(ctx, err)
+		}
 	}
-	return runProbes(ctx, s, c, facts, p)
-}
-
-// kubectl is the program that tests would run; "" where there is none.
-func (o *preflightOptions) kubectl() string {
-	if o.Kubectl != "" {
-		return o.Kubectl
-	}
-	path, err := exec.LookPath("kubectl")
-	if err != nil {
-		return ""
-	}
-	if abs, err := filepath.Abs(path); err == nil {
-		return abs
-	}
-	return path
+	return interrupted(ctx, preflight.RunProbes(ctx, c.Client(), facts, p))
 }

@@ -20,6 +20,7 @@ import (
 	prowapi "sigs.k8s.io/prow/pkg/apis/prowjobs/v1"
 	"sigs.k8s.io/yaml"
 
+	"github.com/windows-op-readiness/windows-op-readiness/internal/assess"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/bucket"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/ci/prow/rehearse"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/outcome/result"
@@ -427,7 +428,7 @@ func (o *rehearseOptions) makeCluster(ctx context.Context, s *Surroundings, spac
 		return nil, err
 	}
 	options := kwok.DefaultOptions()
-	options.Name, options.Kubeconfig = "rehearsal-"+randomHex(), kubeconfig
+	options.Name, options.Kubeconfig = "rehearsal-"+assess.RandomHex(), kubeconfig
 	options.KubernetesVersion = cmp.Or(o.KubernetesVersion, options.KubernetesVersion)
 	if err := space.Note(options.Name); err != nil {
 		return nil, fmt.Errorf("noting the cluster: %w", err)
@@ -493,3 +494,14 @@ func (o *rehearseOptions) conclude(ctx context.Context, s *Surroundings, p *rehe
 
 // local shows the URL of a folder as its path.
 func local(url string) string { return strings.TrimPrefix(url, bucket.File+"://") }
+
+// absolute is path seen from anywhere; "" stays "".
+func absolute(path string) string {
+	if path == "" {
+		return ""
+	}
+	if abs, err := filepath.Abs(path); err == nil {
+		return abs
+	}
+	return path
+}

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/windows-op-readiness/windows-op-readiness/internal/assess"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/bucket"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/ci/config"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/ci/prow"
@@ -317,7 +318,7 @@ func (o *publishOptions) start(cmd *cobra.Command, s *Surroundings) error {
 	build := o.Build
 	if build == "" {
 		var err error
-		if build, err = testgrid.BuildID(now, newRunID(now)); err != nil {
+		if build, err = testgrid.BuildID(now, assess.NewRunID(now)); err != nil {
 			return err
 		}
 	}

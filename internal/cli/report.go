@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/windows-op-readiness/windows-op-readiness/internal/assess"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/engine/plan"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/outcome/report"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/outcome/result"
@@ -94,7 +95,7 @@ func (o *reportOptions) specs(s *Surroundings) (*specs.Set, error) {
 	if o.SpecDir == "" {
 		return specs.Embedded()
 	}
-	return lintedSpecs(s, o.SpecDir, nil)
+	return assess.LintedSpecs(o.SpecDir, nil, s.Stderr)
 }
 
 // respecify judges the results with other cases than those of their plan.

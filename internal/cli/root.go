@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/windows-op-readiness/windows-op-readiness/internal/assess"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/outcome/verdict"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/redact"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/show/actions"
@@ -109,8 +110,11 @@ func Main(ctx context.Context, args []string, s Surroundings) int {
 		return verdict.ExitReady
 	}
 	var exit *exitError
+	var wrong *assess.RequestError
 	switch {
 	case errors.As(err, &exit):
+	case errors.As(err, &wrong):
+		exit = &exitError{code: verdict.ExitUsage, cause: err}
 	case !s.began:
 		exit = &exitError{code: verdict.ExitUsage, cause: err}
 	default:

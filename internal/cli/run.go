@@ -13,10 +13,9 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/windows-op-readiness/windows-op-readiness/internal/assess"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/engine/e2e"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/outcome/report"
-	"github.com/windows-op-readiness/windows-op-readiness/internal/outcome/result"
-	"github.com/windows-op-readiness/windows-op-readiness/internal/outcome/verdict"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/target/preflight/probe"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/target/provider/kwok"
 	"github.com/windows-op-readiness/windows-op-readiness/specs"
@@ -56,16 +55,6 @@ type runOptions struct {
 	LogFormat            string
 	Output               string
 }
-
-// The ways of steering.
-const (
-	steerAuto   = "auto"
-	steerPolicy = "policy"
-	steerCordon = "cordon"
-	steerOff    = "off"
-)
-
-func steerWays() []string { return []string{steerAuto, steerPolicy, steerCordon, steerOff} }
 
 func newRunCommand(s *Surroundings) *cobra.Command {
 	var o runOptions
@@ -138,10 +127,10 @@ func (o *runOptions) addFlags(cmd *cobra.Command) {
 	f.StringVar(&o.RepoList, "kube-test-repo-list", "", "file that overrides the registries of test images")
 	f.StringArrayVar(&o.E2EArgs, "e2e-arg", nil, "further argument of e2e.test, such as --prepull-images=true; may be repeated")
 	f.StringSliceVar(&o.ConformanceJUnit, "conformance-junit", nil, "JUnit of a Linux conformance run; may be repeated")
-	f.StringVar(&o.Steer, "steer", steerAuto, "put pods where cases want them: by an admission policy (policy), where the API server has it (auto), by cordoning the nodes of the other system (cordon), or not (off)")
+	f.StringVar(&o.Steer, "steer", assess.SteerAuto, "put pods where cases want them: by an admission policy (policy), where the API server has it (auto), by cordoning the nodes of the other system (cordon), or not (off)")
 	f.BoolVar(&o.Lock, "lock", true, "keep other runs off the cluster, with a Lease in the namespace default")
 	f.BoolVar(&o.Wait, "wait", false, "wait while another run has the cluster")
-	f.StringVar(&o.Preflight, "preflight", preflightRefuse, "what a run does that cannot work on the cluster: refuse, warn and go on, or off, not to look")
+	f.StringVar(&o.Preflight, "preflight", assess.PreflightRefuse, "what a run does that cannot work on the cluster: refuse, warn and go on, or off, not to look")
 	f.BoolVar(&o.Probe, "probe", true, "let pods find out, before the tests, what the API does not tell, such as whether images can be pulled")
 	f.DurationVar(&o.ProbeTimeout, "probe-timeout", probe.DefaultLimit, "how long all probes may take, pulling images included")
 	f.DurationVar(&o.TimeLimit, "time-limit", 0, "stop gracefully this long after the start; cleaning up comes after it (default no limit)")
@@ -174,12 +163,12 @@ func (o *runOptions) validate() error {
 		return usageErrorf("--cluster: unknown provider %q: choose of %s", o.Cluster, kwok.ProviderName)
 	case o.Cluster != "" && o.Kubeconfig != "":
 		return usageErrorf("--cluster makes a cluster, and --kubeconfig names one: leave one of them out")
-	case !slices.Contains(steerWays(), o.Steer):
-		return usageErrorf("--steer: unknown way %q: choose of %s", o.Steer, strings.Join(steerWays(), ", "))
-	case o.RuntimeClass != "" && (o.Steer == steerCordon || o.Steer == steerOff):
-		return usageErrorf("--runtime-class is given to pods by the admission policy, which --steer=%s does without: leave one of them out, or use --steer=%s (Kubernetes 1.36)", o.Steer, steerPolicy)
-	case !slices.Contains([]string{preflightRefuse, preflightWarn, preflightOff}, o.Preflight):
-		return usageErrorf("--preflight: unknown way %q: choose of %s, %s, %s", o.Preflight, preflightRefuse, preflightWarn, preflightOff)
+	case !slices.Contains(assess.SteerWays(), o.Steer):
+		return usageErrorf("--steer: unknown way %q: choose of %s", o.Steer, strings.Join(assess.SteerWays(), ", "))
+	case o.RuntimeClass != "" && (o.Steer == assess.SteerCordon || o.Steer == assess.SteerOff):
+		return usageErrorf("--runtime-class is given to pods by the admission policy, which --steer=%s does without: leave one of them out, or use --steer=%s (Kubernetes 1.36)", o.Steer, assess.SteerPolicy)
+	case !slices.Contains([]string{assess.PreflightRefuse, assess.PreflightWarn, assess.PreflightOff}, o.Preflight):
+		return usageErrorf("--preflight: unknown way %q: choose of %s, %s, %s", o.Preflight, assess.PreflightRefuse, assess.PreflightWarn, assess.PreflightOff)
 	case o.ProbeTimeout < time.Second:
 		return usageErrorf("--probe-timeout: at least 1s, not %s", o.ProbeTimeout)
 	case o.TimeLimit != 0 && o.TimeLimit < time.Second:
@@ -284,75 +273,23 @@ func (o *runOptions) run(cmd *cobra.Command, s *Surroundings) error {
 				return usageErrorf("--resume goes on with the plan of a run: leave --%s out", flag)
 			}
 		}
-		return o.resume(cmd.Context(), s, cmd.Flags().Changed)
 	}
-	return o.start(cmd.Context(), s)
+	return o.assess(cmd.Context(), s, cmd.Flags().Changed)
 }
 
-// dryRun resolves the plan and asks e2e.test, once for each batch, whether it
-// would run just that. Only where a preflight is asked for, a cluster is read.
+// dryRun shows what would run.
 func (o *runOptions) dryRun(ctx context.Context, s *Surroundings, look bool) error {
-	if err := o.lint(ctx, s); err != nil {
-		return err
-	}
-	version := o.KubernetesVersion
-	if look && o.Preflight != preflightOff {
-		m := &result.Manifest{RunID: o.RunID, Declared: result.Declarations{AirGapped: o.AirGapped, Without: o.Without}}
-		c, facts, err := o.connect(ctx, s, m)
-		if err != nil {
-			return interrupted(ctx, err)
-		}
-		if err := o.tell(s, reportOf(c, facts)); err != nil {
-			return err
-		}
-		if v, err := specs.ParseVersion(m.Cluster.ServerVersion); version == "" && err == nil {
-			version = "v" + v.String()
-		}
-	}
-	if version == "" {
-		version = specs.Catalogues()[len(specs.Catalogues())-1]
-	}
-	if o.E2EBinary == "" {
-		// Before minutes go by for a binary that is not wanted.
-		if _, err := o.checkVersion(version); err != nil {
-			return err
-		}
-	}
-	binary, err := o.binary(ctx, s, version)
+	r, err := o.request(s, nil, time.Time{})
 	if err != nil {
 		return err
 	}
-	p, err := o.plan(ctx, s, binary)
+	dry, err := assess.DryRun(ctx, *r, look)
 	if err != nil {
+		return interrupted(ctx, err)
+	}
+	fmt.Fprintf(s.Stderr, "e2e.test %s would run exactly these %d tests\n", dry.Plan.KubernetesVersion, len(dry.Tests))
+	if err := writePlan(s.Stdout, dry.Plan, o.Output); err != nil || len(dry.Tests) > 0 {
 		return err
 	}
-	names, excuse := o.wouldRun(p)
-	if len(names) > 0 {
-		if err := binary.DryRun(ctx, names); err != nil {
-			return interrupted(ctx, err)
-		}
-	}
-	fmt.Fprintf(s.Stderr, "e2e.test %s would run exactly these %d tests\n", binary.Version, len(names))
-	if err := writePlan(s.Stdout, p, o.Output); err != nil || len(names) > 0 {
-		return err
-	}
-	return sayIdle(s, p, o.Shard.number, excuse)
-}
-
-// wouldRun returns the names of the tests of this shard that the declarations
-// leave, and what says which of them keeps a case from being tested.
-func (o *runOptions) wouldRun(p *result.Plan) (names []string, excuse func(*result.PlannedCase) string) {
-	declared := result.Declarations{AirGapped: o.AirGapped, Without: o.Without}
-	excuse = func(c *result.PlannedCase) string { return verdict.Declared(c, &declared) }
-	testable := map[string]bool{}
-	for i := range p.Cases {
-		testable[p.Cases[i].ID] = excuse(&p.Cases[i]) == ""
-	}
-	for i := range p.Tests {
-		t := &p.Tests[i]
-		if t.Shard == o.Shard.number && !slices.Contains(names, t.Name) && slices.ContainsFunc(t.Cases, func(id string) bool { return testable[id] }) {
-			names = append(names, t.Name)
-		}
-	}
-	return names, excuse
+	return sayIdle(s, dry.Plan, o.Shard.number, dry.Excuse)
 }

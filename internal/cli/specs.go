@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/windows-op-readiness/windows-op-readiness/internal/assess"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/outcome/report"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/outcome/verdict"
 	"github.com/windows-op-readiness/windows-op-readiness/specs"
@@ -76,26 +77,6 @@ func knownAre(name string, known []string) string {
 	return cmp.Or(didYouMean(name, known), ".") + " Known: " + strings.Join(known, ", ")
 }
 
-// loadSpecs loads the standard from a folder, or the built-in one for "", and
-// narrates the warnings. What is wrong with the files is a usage error.
-func loadSpecs(s *Surroundings, dir string) (*specs.Set, error) {
-	if dir == "" {
-		return specs.Embedded()
-	}
-	set, warnings, err := specs.LoadDir(dir)
-	for _, w := range warnings {
-		fmt.Fprintf(s.Stderr, "warning: %s\n", w)
-	}
-	var problems specs.Problems
-	switch {
-	case errors.As(err, &problems):
-		return nil, usageErrorf("%d problems in the spec files of %s:\n%w", len(problems), dir, err)
-	case err != nil:
-		return nil, usageErrorf("%w", err)
-	}
-	return set, nil
-}
-
 // warnUntested says when the cases have no test for a Kubernetes version at
 // all: nobody has looked, which does not mean that there is none.
 func warnUntested(s *Surroundings, cases []specs.Case, version string) {
@@ -105,12 +86,6 @@ func warnUntested(s *Surroundings, cases []specs.Case, version string) {
 	known := specs.Catalogues()
 	fmt.Fprintf(s.Stderr, "warning: the standard's tests were never looked up for Kubernetes %s, so every requirement is without one: it is written for %s to %s\n",
 		version, known[0], known[len(known)-1])
-}
-
-// newestVersion is the newest Kubernetes whose tests are known by heart.
-func newestVersion() string {
-	known := specs.Catalogues()
-	return strings.TrimPrefix(known[len(known)-1], "v")
 }
 
 func validateVersions(flag string, versions ...string) error {
@@ -153,7 +128,7 @@ for a Kubernetes version: how much is proven, and by how many tests.`,
 	addOutputFlag(cmd, &o.output)
 	cmd.Flags().StringSliceVar(&o.categories, "category", nil, "only these categories, such as Core.Network (may be repeated)")
 	cmd.Flags().StringSliceVar(&o.kinds, "kind", nil, "only these kinds: requirement, rule, additional (may be repeated)")
-	cmd.Flags().StringVar(&o.version, "kubernetes-version", newestVersion(), "Kubernetes version for which the cases hold")
+	cmd.Flags().StringVar(&o.version, "kubernetes-version", assess.NewestVersion(), "Kubernetes version for which the cases hold")
 	return cmd
 }
 
@@ -175,7 +150,7 @@ func (o *specsListOptions) Validate() error {
 }
 
 func (o *specsListOptions) run(s *Surroundings) error {
-	set, err := loadSpecs(s, o.specDir)
+	set, err := assess.Specs(o.specDir, s.Stderr)
 	if err != nil {
 		return err
 	}
@@ -282,35 +257,11 @@ func (o *specsLintOptions) run(s *Surroundings) error {
 		return err
 	}
 	if len(problems) > 0 {
-		fmt.Fprintf(s.Stderr, "%d problems in the specs%s\n", len(problems), checkedAgainst(lists))
+		fmt.Fprintf(s.Stderr, "%d problems in the specs%s\n", len(problems), assess.CheckedAgainst(lists))
 		return exitWith(verdict.ExitUsage)
 	}
-	fmt.Fprintf(s.Stderr, "%d cases are as they should be%s\n", len(set.Cases), checkedAgainst(lists))
+	fmt.Fprintf(s.Stderr, "%d cases are as they should be%s\n", len(set.Cases), assess.CheckedAgainst(lists))
 	return nil
-}
-
-func checkedAgainst(lists []*specs.TestList) string {
-	if len(lists) == 0 {
-		return ""
-	}
-	var versions []string
-	for _, l := range lists {
-		versions = append(versions, l.Version)
-	}
-	return ", checked against the tests of Kubernetes " + strings.Join(versions, ", ")
-}
-
-// lintedSpecs loads the spec files of a folder and checks them as 'specs lint'
-// does. What is wrong with them is a usage error.
-func lintedSpecs(s *Surroundings, dir string, lists []*specs.TestList) (*specs.Set, error) {
-	set, err := loadSpecs(s, dir)
-	if err != nil {
-		return nil, err
-	}
-	if problems := specs.Lint(set, lists...); len(problems) > 0 {
-		return nil, usageErrorf("%d problems in the spec files of %s%s:\n%w", len(problems), dir, checkedAgainst(lists), specs.Problems(problems))
-	}
-	return set, nil
 }
 
 func (o *specsLintOptions) lists(s *Surroundings) ([]*specs.TestList, error) {
@@ -429,7 +380,7 @@ func (o *specsCoverageOptions) Validate() error {
 }
 
 func (o *specsCoverageOptions) run(s *Surroundings) error {
-	set, err := loadSpecs(s, o.specDir)
+	set, err := assess.Specs(o.specDir, s.Stderr)
 	if err != nil {
 		return err
 	}
@@ -484,12 +435,12 @@ other tool than yq and e2e.test: each case with one focus and one skip.`,
 		},
 	}
 	addSpecDirFlag(cmd.Flags(), &o.specDir)
-	cmd.Flags().StringVar(&o.version, "kubernetes-version", newestVersion(), "Kubernetes version to write for")
+	cmd.Flags().StringVar(&o.version, "kubernetes-version", assess.NewestVersion(), "Kubernetes version to write for")
 	return cmd
 }
 
 func (o *specsExportOptions) run(s *Surroundings) error {
-	set, err := loadSpecs(s, o.specDir)
+	set, err := assess.Specs(o.specDir, s.Stderr)
 	if err != nil {
 		return err
 	}
@@ -532,7 +483,7 @@ tests come with this program: ` + strings.Join(known, ", ") + `.`,
 	addSpecDirFlag(cmd.Flags(), &o.specDir)
 	addOutputFlag(cmd, &o.output)
 	cmd.Flags().StringVar(&o.from, "from", strings.TrimPrefix(known[max(0, len(known)-2)], "v"), "Kubernetes version before the upgrade")
-	cmd.Flags().StringVar(&o.to, "to", newestVersion(), "Kubernetes version after the upgrade")
+	cmd.Flags().StringVar(&o.to, "to", assess.NewestVersion(), "Kubernetes version after the upgrade")
 	return cmd
 }
 
@@ -550,7 +501,7 @@ func (o *specsDiffOptions) run(s *Surroundings) error {
 	if err != nil {
 		return usageErrorf("--to: %w", err)
 	}
-	set, err := loadSpecs(s, o.specDir)
+	set, err := assess.Specs(o.specDir, s.Stderr)
 	if err != nil {
 		return err
 	}

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/windows-op-readiness/windows-op-readiness/internal/assess"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/engine/plan"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/outcome/result"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/outcome/verdict"
@@ -45,11 +46,11 @@ func newestCoverage(t *testing.T) (*specs.Set, []specs.Case, *specs.VersionCover
 	if err != nil {
 		t.Fatal(err)
 	}
-	cases, err := set.For(newestVersion())
+	cases, err := set.For(assess.NewestVersion())
 	if err != nil {
 		t.Fatal(err)
 	}
-	coverage, err := specs.Cover(set, newestVersion())
+	coverage, err := specs.Cover(set, assess.NewestVersion())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,9 +59,9 @@ func newestCoverage(t *testing.T) (*specs.Set, []specs.Case, *specs.VersionCover
 
 func TestTheREADMEShowsWhatTheCommandsPrint(t *testing.T) {
 	readme := pages(t)["README.md"]
-	_, table, _ := specsCommand(t, "", nil, "coverage", "--kubernetes-version", newestVersion())
+	_, table, _ := specsCommand(t, "", nil, "coverage", "--kubernetes-version", assess.NewestVersion())
 	_, _, lint := specsCommand(t, "", nil, "lint")
-	for command, want := range map[string]string{"specs coverage --kubernetes-version " + newestVersion(): table, "specs lint": lint} {
+	for command, want := range map[string]string{"specs coverage --kubernetes-version " + assess.NewestVersion(): table, "specs lint": lint} {
 		if block := "$ bin/op-readiness " + command + "\n" + want; !strings.Contains(readme, block) {
 			t.Errorf("README.md does not have:\n%s", block)
 		}
@@ -201,7 +202,7 @@ func TestDocumentsCountTheStandardRight(t *testing.T) {
 // onSimulatedNodes are the tests that need no container to run.
 func onSimulatedNodes(t *testing.T, cases []specs.Case) []string {
 	t.Helper()
-	list, err := specs.Catalogue(newestVersion())
+	list, err := specs.Catalogue(assess.NewestVersion())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -49,9 +49,16 @@ type Folder struct {
 	failed error
 }
 
-// CheckNew returns an error when dir already holds a run. A folder with other
-// files in it is fine.
+// CheckNew returns an error when dir already holds a run, or cannot be made or
+// written. A folder with other files in it is fine.
 func CheckNew(dir string) error {
+	if err := holdsRun(dir); err != nil {
+		return err
+	}
+	return checkWritable(dir)
+}
+
+func holdsRun(dir string) error {
 	fix := "name another --report-dir"
 	for _, name := range []string{ManifestFile, PlanFile, EventsFile} {
 		if _, err := os.Lstat(filepath.Join(dir, name)); err == nil {
@@ -66,6 +73,34 @@ func CheckNew(dir string) error {
 	return nil
 }
 
+// checkWritable returns an error when a report folder cannot be made or
+// written: before minutes go by for results that cannot be kept.
+func checkWritable(dir string) error {
+	at, err := filepath.Abs(dir)
+	if err != nil {
+		return fmt.Errorf("--report-dir: %w", err)
+	}
+	info, err := os.Stat(at)
+	for errors.Is(err, fs.ErrNotExist) && at != filepath.Dir(at) {
+		at = filepath.Dir(at)
+		info, err = os.Stat(at)
+	}
+	if err == nil && !info.IsDir() {
+		err = fmt.Errorf("%s is not a folder", at)
+	}
+	if err == nil {
+		var file *os.File
+		if file, err = os.CreateTemp(at, ".op-readiness-*"); err == nil {
+			file.Close()
+			err = os.Remove(file.Name())
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("--report-dir: results cannot be written to %s: %w: name another folder", dir, err)
+	}
+	return nil
+}
+
 // Create makes dir a results folder for plan and manifest. It refuses a
 // folder that already holds a run, and one that another process writes.
 func Create(dir string, plan *Plan, manifest *Manifest) (*Folder, error) {
@@ -73,7 +108,7 @@ func Create(dir string, plan *Plan, manifest *Manifest) (*Folder, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := CheckNew(dir); err != nil {
+	if err := holdsRun(dir); err != nil {
 		f.Close()
 		return nil, err
 	}

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -318,4 +319,17 @@ func CheckSkew(e2e, server string) (warning string, err error) {
 		return fmt.Sprintf("e2e.test is %s and the API server %s: tests of another minor version can fail without cause", e2e, server), nil
 	}
 	return "", nil
+}
+
+// Kubectl is the absolute path of the kubectl that is on the PATH; "" where
+// there is none.
+func Kubectl() string {
+	path, err := exec.LookPath("kubectl")
+	if err != nil {
+		return ""
+	}
+	if abs, err := filepath.Abs(path); err == nil {
+		return abs
+	}
+	return path
 }

@@ -128,3 +128,10 @@ func waiting(cases []specs.Case, capabilities []string) []string {
 	slices.Sort(ids)
 	return slices.Compact(ids)
 }
+
+// ReportOf checks the facts of the cluster at an address.
+func ReportOf(server string, facts *Facts) *Report {
+	r := NewReport(server, Check(facts))
+	r.Time, r.Probes = facts.Now, facts.Probes.Results
+	return r
+}

@@ -1,0 +1,84 @@
+package assess
+
+import (
+	"context"
+	"slices"
+
+	"github.com/windows-op-readiness/windows-op-readiness/internal/outcome/result"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/outcome/verdict"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/target/preflight"
+	"github.com/windows-op-readiness/windows-op-readiness/specs"
+)
+
+// Dry is what a run would do.
+type Dry struct {
+	Plan *result.Plan
+	// Tests are the names of those that would run.
+	Tests []string
+	// Excuse says why a case that has tests would not be tested; "" where it would.
+	Excuse func(*result.PlannedCase) string
+}
+
+// DryRun resolves the plan of a new run, and asks e2e.test whether it would run
+// just the tests of the shard that the declarations leave. Only with look, a
+// cluster is read: for its version, and what a preflight finds.
+func DryRun(ctx context.Context, req Request, look bool) (*Dry, error) {
+	p := &Prepared{req: req, settings: req.Settings, Manifest: &result.Manifest{RunID: req.RunID, Declared: req.Declared}}
+	r := &p.req
+	if err := r.Lint(ctx); err != nil {
+		return nil, err
+	}
+	version := r.KubernetesVersion
+	if look && r.Preflight != PreflightOff {
+		if err := p.connect(ctx); err != nil {
+			return nil, err
+		}
+		if err := p.found(preflight.ReportOf(p.cluster.Server, p.facts)); err != nil {
+			return nil, err
+		}
+		if v, err := specs.ParseVersion(p.Manifest.Cluster.ServerVersion); version == "" && err == nil {
+			version = "v" + v.String()
+		}
+	}
+	if version == "" {
+		version = "v" + NewestVersion()
+	}
+	if r.E2EBinary == "" {
+		// Before minutes go by for a binary that is not wanted.
+		if _, err := r.CheckVersion(version); err != nil {
+			return nil, err
+		}
+	}
+	binary, err := r.Binary(ctx, version)
+	if err != nil {
+		return nil, err
+	}
+	tests, err := binary.List(ctx)
+	if err != nil {
+		return nil, err
+	}
+	dry := &Dry{Excuse: func(c *result.PlannedCase) string { return verdict.Declared(c, &req.Declared) }}
+	if dry.Plan, err = r.Plan(tests); err != nil {
+		return nil, err
+	}
+	dry.Tests = dry.names(max(r.Shard, 1))
+	if len(dry.Tests) > 0 {
+		err = binary.DryRun(ctx, dry.Tests)
+	}
+	return dry, err
+}
+
+// names are those of the tests of a shard of which a case is not excused.
+func (d *Dry) names(shard int) (names []string) {
+	testable := map[string]bool{}
+	for i := range d.Plan.Cases {
+		testable[d.Plan.Cases[i].ID] = d.Excuse(&d.Plan.Cases[i]) == ""
+	}
+	for i := range d.Plan.Tests {
+		t := &d.Plan.Tests[i]
+		if t.Shard == shard && !slices.Contains(names, t.Name) && slices.ContainsFunc(t.Cases, func(id string) bool { return testable[id] }) {
+			names = append(names, t.Name)
+		}
+	}
+	return names
+}

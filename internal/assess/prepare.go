@@ -1,0 +1,420 @@
+package assess
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/windows-op-readiness/windows-op-readiness/internal/engine/e2e"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/engine/run"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/outcome/conformance"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/outcome/result"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/outcome/verdict"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/target/cluster"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/target/lease"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/target/preflight"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/target/provider/kwok"
+	"github.com/windows-op-readiness/windows-op-readiness/specs"
+)
+
+// Prepared is a run that is ready to go.
+type Prepared struct {
+	// Plan is what the run is cut from, Manifest what it is; neither is to be
+	// changed.
+	Plan     *result.Plan
+	Manifest *result.Manifest
+	// Due are the tests to run.
+	Due []*result.PlannedTest
+	// Previous is what a run that goes on holds already; nil for a new one.
+	Previous *result.Run
+	// Finished says that a run that was to go on has no test left to run. Nothing
+	// of it is changed, and no cluster was asked.
+	Finished bool
+
+	req      Request
+	settings result.Settings
+	folder   *result.Folder
+	tests    *specs.TestList
+	binary   *e2e.Binary
+	cluster  *cluster.Cluster
+	facts    *preflight.Facts
+	held     *lease.Lock
+	lock     run.Lock
+	steering run.Steering
+	remove   func() // the cluster that was made
+}
+
+// Prepare does all that comes before the first test. Until the cluster lock is
+// taken, nothing is written. It ends with ctx. The error is a [RequestError]
+// where the request is wrong; another one tells what could not be done. Whoever
+// gets a Prepared closes it.
+func Prepare(ctx context.Context, req Request) (*Prepared, error) {
+	p := &Prepared{req: req, settings: req.Settings}
+	p.req.Preflight = cmp.Or(req.Preflight, PreflightRefuse)
+	if err := p.prepare(ctx); err != nil {
+		p.Close()
+		return nil, err
+	}
+	return p, nil
+}
+
+func (p *Prepared) prepare(ctx context.Context) error {
+	begin, choose, record := p.begin, p.choose, p.create
+	if p.req.Resume != "" {
+		begin, choose, record = p.reopen, p.chooseAgain, p.goOn
+	}
+	if err := begin(ctx); err != nil || p.Finished {
+		return err
+	}
+	if err := p.reach(ctx); err != nil {
+		return err
+	}
+	if err := choose(ctx); err != nil {
+		return err
+	}
+	if err := p.take(ctx); err != nil {
+		return err
+	}
+	return record(ctx)
+}
+
+// Dir is the results folder.
+func (p *Prepared) Dir() string {
+	if p.folder == nil {
+		return p.req.Resume
+	}
+	return p.folder.Dir()
+}
+
+// Server is the address of the cluster's API server.
+func (p *Prepared) Server() string { return p.cluster.Server }
+
+// Close gives the cluster back, removes it if it was made for the run, and lets
+// go of the results folder. It may be called twice.
+func (p *Prepared) Close() {
+	if p.folder != nil {
+		p.folder.Close()
+	}
+	p.release()
+	if p.remove != nil {
+		p.remove()
+		p.remove = nil
+	}
+}
+
+// begin checks the request for a new run, as far as that takes no cluster.
+func (p *Prepared) begin(ctx context.Context) error {
+	r := &p.req
+	if err := e2e.CheckExtra(r.Settings.E2EArgs); err != nil {
+		return wrongf("--e2e-arg: %w", err)
+	}
+	if r.E2EBinary != "" {
+		var err error
+		if p.settings.E2EBinary, err = filepath.Abs(r.E2EBinary); err != nil {
+			return wrongf("--e2e-binary: %w", err)
+		}
+	}
+	p.settings.Procs = max(p.settings.Procs, 1)
+	p.settings.Steer = cmp.Or(p.settings.Steer, SteerAuto)
+	p.Manifest = &result.Manifest{
+		Schema:      result.ManifestSchema,
+		RunID:       r.RunID,
+		Shard:       max(r.Shard, 1),
+		Attempt:     max(r.Attempt, 1),
+		ToolVersion: r.ToolVersion,
+		SpecDir:     r.SpecDir,
+		Source:      r.Source,
+		Declared:    r.Declared,
+		Started:     time.Now().UTC(),
+	}
+	if r.RunID == "" {
+		p.Manifest.RunID = NewRunID(p.Manifest.Started)
+	}
+	if err := r.Lint(ctx); err != nil {
+		return err
+	}
+	if err := r.checkSelection(); err != nil {
+		return err
+	}
+	if r.KubernetesVersion != "" {
+		if _, err := r.CheckVersion(r.KubernetesVersion); err != nil {
+			return err
+		}
+	}
+	if err := result.CheckNew(r.ReportDir); err != nil {
+		return wrongf("%w", err)
+	}
+	return nil
+}
+
+// reopen takes the folder of the run that goes on, with what it was asked for.
+func (p *Prepared) reopen(context.Context) error {
+	r := &p.req
+	if p.finished() {
+		return nil
+	}
+	var err error
+	if p.folder, err = result.Reopen(r.Resume); err != nil {
+		return wrongf("--resume: %w", err)
+	}
+	if p.Previous, err = result.Load(r.Resume); err != nil {
+		return wrongf("--resume: %w", err)
+	}
+	for _, b := range p.Previous.Batches {
+		if b.Exit == "" && e2e.Alive(b.PID, b.PIDStart) {
+			return fmt.Errorf("--resume %s: e2e.test of batch %s still runs (process %d): wait for it, or end it", r.Resume, b.ID, b.PID)
+		}
+	}
+	p.Plan, p.Manifest = p.Previous.Plan, p.Previous.Manifest
+	p.settings = p.changed(p.Manifest.Settings)
+	if err := e2e.CheckExtra(p.settings.E2EArgs); err != nil {
+		return wrongf("--resume %s: %s has e2e.test's arguments (settings.e2eArgs): %w", r.Resume, result.ManifestFile, err)
+	}
+	p.Manifest.Reopen()
+	if r.Kubeconfig == "" {
+		r.Kubeconfig, r.Context = p.Manifest.Target.Kubeconfig, p.Manifest.Target.Context
+	}
+	r.E2EBinary, r.Provider = p.settings.E2EBinary, p.Plan.Provider
+	return nil
+}
+
+// changed are the settings of the run before, as the request changes them.
+func (p *Prepared) changed(before result.Settings) result.Settings {
+	if p.req.Change != nil {
+		p.req.Change(&before)
+	}
+	return before
+}
+
+// finished reports whether the run that is to go on came to its end and has no
+// test left to run.
+func (p *Prepared) finished() bool {
+	before, err := result.Load(p.req.Resume)
+	if err != nil || !before.Finished || before.Interrupted || before.OutOfTime || before.Manifest.Verdict == "" {
+		return false // whoever opens it for writing says what is wrong
+	}
+	if e2e.CheckExtra(before.Manifest.Settings.E2EArgs) != nil {
+		return false // likewise
+	}
+	if len(run.Due(before.Plan, before.Manifest, before, p.changed(before.Manifest.Settings).Retries)) > 0 {
+		return false
+	}
+	p.Finished, p.Previous, p.Plan, p.Manifest = true, before, before.Plan, before.Manifest
+	return true
+}
+
+// reach makes the cluster if it is to be made, connects to it, and reads its
+// facts, those that the verdict rests on into the manifest.
+func (p *Prepared) reach(ctx context.Context) error {
+	if err := p.makeCluster(ctx); err != nil {
+		return err
+	}
+	declared, before := p.Manifest.Declared, p.Manifest.Cluster
+	if err := p.connect(ctx); err != nil || p.Previous == nil {
+		return err
+	}
+	if p.Manifest.Cluster.ServerVersion != before.ServerVersion {
+		return wrongf("--resume %s: the run was on Kubernetes %s, and this cluster is %s: name the right --kubeconfig", p.req.Resume, before.ServerVersion, p.Manifest.Cluster.ServerVersion)
+	}
+	p.Manifest.Declared = declared
+	if p.req.Preflight == PreflightOff {
+		return nil
+	}
+	// preflight.json stays what it was when the run started.
+	return p.found(preflight.ReportOf(p.cluster.Server, p.facts))
+}
+
+// makeCluster makes the cluster of a new run that wants one of its own. That of a
+// run that goes on is still there when the run was killed, and gone when it
+// stopped.
+func (p *Prepared) makeCluster(ctx context.Context) error {
+	r := &p.req
+	name, version := "run-"+RandomHex(), r.KubernetesVersion
+	if p.Previous != nil {
+		made := false
+		if name, made = strings.CutPrefix(p.Manifest.Target.Made, kwok.ProviderName+"/"); !made {
+			return nil
+		}
+		version = p.Manifest.Cluster.ServerVersion
+	} else if r.Cluster == "" {
+		return nil
+	}
+	store, err := r.store()
+	if err != nil {
+		return err
+	}
+	provider := &kwok.Provider{Binaries: store, Dir: filepath.Join(store.Dir, "clusters"), Progress: r.notes(), Environ: r.Environ}
+	options := kwok.DefaultOptions()
+	options.Name = name
+	options.KubernetesVersion = cmp.Or(version, options.KubernetesVersion)
+	made, err := provider.Up(ctx, options)
+	if err != nil {
+		return err
+	}
+	p.Manifest.Target.Made = kwok.ProviderName + "/" + name
+	r.Kubeconfig, r.Context = made.Kubeconfig, made.Context
+	p.remove = func() {
+		// The cluster goes also, and above all, when the run was interrupted.
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		defer cancel()
+		if err := provider.Down(ctx, name); err != nil {
+			r.notef("op-readiness: the cluster is left behind: %v\nRemove it: op-readiness cluster down %s", err, name)
+		}
+	}
+	return nil
+}
+
+func (p *Prepared) connect(ctx context.Context) error {
+	r := &p.req
+	target, err := cluster.Locate(r.Kubeconfig, r.Context, r.getenv)
+	if err != nil {
+		return wrongf("%w", err)
+	}
+	if p.cluster, err = cluster.Connect(target); err != nil {
+		return wrongf("%w", err)
+	}
+	if p.settings.Kubectl == "" {
+		p.settings.Kubectl = cluster.Kubectl()
+	} else if _, err := exec.LookPath(p.settings.Kubectl); err != nil {
+		return wrongf("--kubectl: %w", err)
+	}
+	p.Manifest.Kubectl = p.settings.Kubectl
+	if err := p.gather(ctx); err != nil {
+		return err
+	}
+	facts, err := p.facts.ForRun()
+	if err != nil {
+		return err
+	}
+	p.Manifest.Cluster = *facts
+	p.Manifest.Target.Kubeconfig, p.Manifest.Target.Context = target.Kubeconfig, target.Context
+	r.Kubeconfig = target.Kubeconfig
+	return nil
+}
+
+// choose finds the e2e.test for the cluster, and makes the plan.
+func (p *Prepared) choose(ctx context.Context) error {
+	if err := p.chooseBinary(ctx); err != nil {
+		return err
+	}
+	var err error
+	if p.tests, err = p.binary.List(ctx); err != nil {
+		return err
+	}
+	if p.Plan, err = p.req.Plan(p.tests); err != nil {
+		return err
+	}
+	p.Manifest.E2EVersion, p.Manifest.PlanDigest, p.Manifest.Settings = p.binary.Version, p.Plan.Digest, p.settings
+	p.Due = run.Tests(p.Plan, p.Manifest)
+	return nil
+}
+
+// chooseBinary finds the e2e.test for the server's version, and refuses one
+// that is too far from it.
+func (p *Prepared) chooseBinary(ctx context.Context) error {
+	r, server := &p.req, p.Manifest.Cluster.ServerVersion
+	version := r.KubernetesVersion
+	if version == "" {
+		v, err := specs.ParseVersion(server)
+		if err != nil {
+			return err
+		}
+		version = "v" + v.String()
+	}
+	if r.E2EBinary == "" {
+		// Before minutes go by for a binary that cannot be used.
+		if _, err := r.CheckVersion(version); err != nil {
+			return err
+		}
+		if _, err := cluster.CheckSkew(version, server); err != nil {
+			return wrongf("%w", err)
+		}
+	}
+	var err error
+	if p.binary, err = r.Binary(ctx, version); err != nil {
+		return err
+	}
+	warning, err := cluster.CheckSkew(p.binary.Version, server)
+	if err != nil {
+		return wrongf("%w", err)
+	}
+	if warning != "" {
+		r.notef("warning: %s", warning)
+	}
+	return nil
+}
+
+// chooseAgain takes the e2e.test that the run had, and its plan.
+func (p *Prepared) chooseAgain(ctx context.Context) error {
+	p.req.KubernetesVersion = p.Manifest.E2EVersion
+	p.Manifest.Settings = p.settings
+	p.Due = run.Due(p.Plan, p.Manifest, p.Previous, p.settings.Retries)
+	var err error
+	p.binary, err = p.req.Binary(ctx, p.Manifest.E2EVersion)
+	return err
+}
+
+// create inspects the cluster, and makes the results folder.
+func (p *Prepared) create(ctx context.Context) error {
+	found, err := p.inspect(ctx)
+	if err != nil {
+		return err
+	}
+	p.folder, err = result.Create(p.req.ReportDir, p.Plan, p.Manifest)
+	if errors.Is(err, result.ErrInUse) {
+		return wrongf("%w", err)
+	}
+	if err != nil {
+		return err
+	}
+	if found != nil {
+		if err := p.folder.WriteJSON(result.PreflightFile, found); err != nil {
+			return err
+		}
+	}
+	return p.importConformance()
+}
+
+// goOn writes what became of the manifest.
+func (p *Prepared) goOn(context.Context) error {
+	return p.folder.WriteJSON(result.ManifestFile, p.Manifest)
+}
+
+func (p *Prepared) importConformance() error {
+	if len(p.req.ConformanceJUnit) == 0 {
+		return nil
+	}
+	outcome, reason, err := conformance.Read(p.req.ConformanceJUnit, p.tests)
+	if err != nil {
+		return wrongf("--conformance-junit: %w", err)
+	}
+	for i := range p.Plan.Cases {
+		if p.Plan.Cases[i].Check == verdict.CheckLinuxConformance {
+			return p.folder.Append(result.Event{
+				Time: time.Now().UTC(),
+				Type: result.CaseDecided,
+				Case: &result.Decision{ID: p.Plan.Cases[i].ID, Outcome: string(outcome), Reason: reason},
+			})
+		}
+	}
+	return nil
+}
+
+// NewRunID returns an id that sorts by time and that no other run has.
+func NewRunID(now time.Time) string {
+	return now.Format("20060102-150405-") + RandomHex()
+}
+
+// RandomHex returns 8 random hexadecimal digits.
+func RandomHex() string {
+	var random [4]byte
+	rand.Read(random[:]) // never fails
+	return hex.EncodeToString(random[:])
+}
