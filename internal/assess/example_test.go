@@ -3,7 +3,6 @@ package assess_test
 import (
 	"context"
 	"fmt"
-	"log"
 	"os"
 	"path/filepath"
 
@@ -24,7 +23,8 @@ func Example() {
 		Environ:   os.Environ(),
 	})
 	if err != nil {
-		log.Fatal(err)
+		fmt.Println(err)
+		return
 	}
 	defer p.Close()
 	stopped := p.Execute(ctx)

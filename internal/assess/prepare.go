@@ -237,13 +237,12 @@ func (p *Prepared) reach(ctx context.Context) error {
 func (p *Prepared) makeCluster(ctx context.Context) error {
 	r := &p.req
 	name, version := "run-"+RandomHex(), r.KubernetesVersion
+	wanted := r.Cluster != ""
 	if p.Previous != nil {
-		made := false
-		if name, made = strings.CutPrefix(p.Manifest.Target.Made, kwok.ProviderName+"/"); !made {
-			return nil
-		}
+		name, wanted = strings.CutPrefix(p.Manifest.Target.Made, kwok.ProviderName+"/")
 		version = p.Manifest.Cluster.ServerVersion
-	} else if r.Cluster == "" {
+	}
+	if !wanted {
 		return nil
 	}
 	store, err := r.store()
