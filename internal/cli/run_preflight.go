@@ -82,7 +82,7 @@ func reportOf(c *cluster.Cluster, facts *preflight.Facts) *preflight.Report {
 	return r
 }
 
-// inspect lets pods find out what the API does not tell, says what was found,
+// inspect lets pods find out what the API does not show, says what was found,
 // and returns it for the results folder; nil where there is no preflight. The
 // cluster lock is held: probes do not meet the tests of others.
 func (o *runOptions) inspect(ctx context.Context, s *Surroundings, c *cluster.Cluster, facts *preflight.Facts, binary *e2e.Binary, p *result.Plan, m *result.Manifest) (*preflight.Report, error) {
@@ -125,7 +125,7 @@ func (o *runOptions) tell(s *Surroundings, r *preflight.Report) error {
 	for i := range refusing {
 		ids = append(ids, refusing[i].ID)
 	}
-	return fmt.Errorf("the run cannot work on this cluster, for %s: mend that, see 'op-readiness preflight' for all findings, or run all the same with --preflight=%s", strings.Join(ids, ", "), preflightWarn)
+	return fmt.Errorf("the run cannot work on this cluster, for %s: fix that, see 'op-readiness preflight' for all findings, or run all the same with --preflight=%s", strings.Join(ids, ", "), preflightWarn)
 }
 
 // ofShard calls f for the cases of which tests are in the shard.
