@@ -32,7 +32,7 @@ const (
 	strict    = `set -o errexit -o nounset -o pipefail`
 	buildTool = `bin=$(mktemp -d)
 go build -C "${GOPATH}/src/github.com/windows-op-readiness/windows-op-readiness" -buildvcs=false -o "${bin}/op-readiness" ./cmd/op-readiness`
-	// The build of Kubernetes that the cluster has is no release; its e2e.test
+	// The build of Kubernetes that the cluster has is not a release; its e2e.test
 	// lies where the cluster's binaries do.
 	fetchTests = `curl --fail --silent --show-error --location --retry 3 "https://storage.googleapis.com/k8s-release-dev/ci/${CI_VERSION}/kubernetes-test-linux-amd64.tar.gz" | tar -xz -C "${bin}" --strip-components=3 kubernetes/test/bin/e2e.test`
 	// For a pull request of Kubernetes, it is what ci-build-kubernetes.sh built.

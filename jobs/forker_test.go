@@ -49,7 +49,7 @@ func TestConfigForker(t *testing.T) {
 		for _, j := range forked.Periodics {
 			name, ok := strings.CutSuffix(j.Name, "-1-37")
 			if !ok || !periodics[name] || len(j.Name) > 63 {
-				t.Errorf("periodic %s is no copy, or its name is too long", j.Name)
+				t.Errorf("periodic %s is not a copy, or its name is too long", j.Name)
 			}
 			delete(periodics, name)
 			if tab := j.Annotations["testgrid-tab-name"]; !strings.HasPrefix(tab, "1.37-") {

@@ -24,7 +24,7 @@ fail() {
 
 check_version() {
 	if [[ ! ${1:-} =~ ^v(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)(-[0-9A-Za-z]+(\.[0-9A-Za-z]+)*)?$ ]]; then
-		fail "\"${1:-}\" is no version: write it as v1.2.3 or v1.2.3-rc.1"
+		fail "\"${1:-}\" is not a version: write it as v1.2.3 or v1.2.3-rc.1"
 	fi
 }
 
@@ -55,7 +55,7 @@ commit() {
 
 clean() {
 	if [[ -n $(git status --porcelain) ]]; then
-		fail "there are changes that are not committed: commit them, or take them away"
+		fail "there are changes that are not committed: commit them, or remove them"
 	fi
 }
 

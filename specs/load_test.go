@@ -32,7 +32,7 @@ func TestLoad(t *testing.T) {
 			var out strings.Builder
 			if err != nil {
 				if !errors.As(err, new(specs.Problems)) {
-					t.Errorf("error is no Problems: %v", err)
+					t.Errorf("error is not a Problems: %v", err)
 				}
 				fmt.Fprintf(&out, "problems:\n%v\n", err)
 			}

@@ -132,7 +132,7 @@ type field struct {
 }
 
 // mapping reads the keys of n that fields name, and reports all others, keys
-// that come twice, and anything that is no mapping.
+// that come twice, and anything that is not a mapping.
 func (r *reader) mapping(n *yaml.Node, what string, fields []field) bool {
 	n = r.resolve(n)
 	if n.Kind != yaml.MappingNode {

@@ -36,13 +36,13 @@ func (p Problem) String() string {
 }
 
 // Warning is what a spec file of an older format says in a way that is
-// understood, and that its author may want to mend.
+// understood, and that its author may want to fix.
 type Warning = Problem
 
 // Problems is the error of loading specs: everything that is wrong, at once.
 type Problems []Problem
 
-// Error is one problem a line.
+// Error is one problem per line.
 func (p Problems) Error() string {
 	lines := make([]string, len(p))
 	for i, problem := range p {

@@ -50,7 +50,7 @@ func (v Version) compareMinor(w Version) int {
 	return cmp.Or(cmp.Compare(v.Major, w.Major), cmp.Compare(v.Minor, w.Minor))
 }
 
-// Contains reports whether the range holds v. Ends that are no versions hold
+// Contains reports whether the range holds v. Ends that are not versions hold
 // nothing.
 func (r VersionRange) Contains(v Version) bool {
 	if r.From != "" {

@@ -28,9 +28,9 @@ const (
 
 // Configuration makes TestGrid's configuration of what the file declares:
 //
-//   - a test group a job, read from its folder in the bucket, with rows named
+//   - a test group per job, read from its folder in the bucket, with rows named
 //     "category: case test";
-//   - a tab a periodic job on the dashboard of periodics, so one a cell of the
+//   - a tab per periodic job on the dashboard of periodics, so one per cell of the
 //     matrix, and one a presubmit on that of presubmits;
 //   - each category across all cells: a tab whose test group joins the jobs of
 //     all cells (testgrid.categories: tabs), or a dashboard whose tabs are those

@@ -242,7 +242,7 @@ func has(keys []string, name string) bool {
 }
 
 // planned plans the build that results in folders make.
-func planned(t testing.TB, b *bucket.Bucket, job testgrid.Job, dirs ...string) *testgrid.Plan {
+func planned(t testing.TB, b *bucket.Bucket, job testgrid.Job, dirs ...string) *testgrid.UploadPlan {
 	t.Helper()
 	plan, err := planOf(t, b, job, "", dirs...)
 	if err != nil {
@@ -261,7 +261,7 @@ func resultsIn(t testing.TB, dirs ...string) *testgrid.Results {
 	return r
 }
 
-func planOf(t testing.TB, b *bucket.Bucket, job testgrid.Job, build string, dirs ...string) (*testgrid.Plan, error) {
+func planOf(t testing.TB, b *bucket.Bucket, job testgrid.Job, build string, dirs ...string) (*testgrid.UploadPlan, error) {
 	t.Helper()
 	r, err := testgrid.ReadResults(dirs)
 	if err != nil {
@@ -274,10 +274,10 @@ func planOf(t testing.TB, b *bucket.Bucket, job testgrid.Job, build string, dirs
 	}
 	const commit = "0123456789abcdef"
 	o := &testgrid.Options{Job: job, Build: build, URL: b.URL, Compress: b.Decompresses(), Log: []byte("the report\n"), Links: map[string]string{"workflow-run": "https://ci.example/1"}}
-	return testgrid.NewPlan(o, r, r.Started(&job, commit), r.Finished(map[string]string{"Commit": commit}, now))
+	return testgrid.NewUploadPlan(o, r, r.Started(&job, commit), r.Finished(map[string]string{"Commit": commit}, now))
 }
 
-func publish(t testing.TB, b *bucket.Bucket, plan *testgrid.Plan) testgrid.Progress {
+func publish(t testing.TB, b *bucket.Bucket, plan *testgrid.UploadPlan) testgrid.Progress {
 	t.Helper()
 	p := testgrid.Publisher{Bucket: b}
 	sent, err := p.Publish(t.Context(), plan)
@@ -298,7 +298,7 @@ func writeFile(t testing.TB, path, content string) {
 }
 
 // listing is a plan in short.
-func listing(p *testgrid.Plan) string {
+func listing(p *testgrid.UploadPlan) string {
 	var b strings.Builder
 	for i := range p.Objects {
 		o := &p.Objects[i]

@@ -62,7 +62,7 @@ type jobError string
 func (e jobError) Error() string        { return string(e) }
 func (e jobError) Is(target error) bool { return target == ErrJob }
 
-// Validate says all that is wrong with the job, one error a problem; each is an
+// Validate says all that is wrong with the job, one error per problem; each is an
 // [ErrJob], and names the flag that sets what is wrong.
 func (j *Job) Validate() error {
 	var problems []error

@@ -158,8 +158,8 @@ type Skipped struct {
 	Reason string `json:"reason"`
 }
 
-// Plan is what a build consists of. Making one sends nothing.
-type Plan struct {
+// UploadPlan is what a build consists of. Making one sends nothing.
+type UploadPlan struct {
 	Build string `json:"build"`
 	// URL is that of the build's folder.
 	URL string `json:"url"`
@@ -189,7 +189,7 @@ type Options struct {
 }
 
 // PlanStart plans the first step of a build, which shows it as running.
-func PlanStart(o *Options, started *metadata.Started) (*Plan, error) {
+func PlanStart(o *Options, started *metadata.Started) (*UploadPlan, error) {
 	p, err := newPlan(o)
 	if err != nil {
 		return nil, err
@@ -200,9 +200,9 @@ func PlanStart(o *Options, started *metadata.Started) (*Plan, error) {
 	return p.sorted()
 }
 
-// NewPlan plans a whole build. Where it has been started already, its
+// NewUploadPlan plans a whole build. Where it has been started already, its
 // started.json is kept.
-func NewPlan(o *Options, r *Results, started *metadata.Started, finished *metadata.Finished) (*Plan, error) {
+func NewUploadPlan(o *Options, r *Results, started *metadata.Started, finished *metadata.Finished) (*UploadPlan, error) {
 	p, err := newPlan(o)
 	if err != nil {
 		return nil, err
@@ -238,7 +238,7 @@ func NewPlan(o *Options, r *Results, started *metadata.Started, finished *metada
 	return p.sorted()
 }
 
-func newPlan(o *Options) (*Plan, error) {
+func newPlan(o *Options) (*UploadPlan, error) {
 	if err := o.Job.Validate(); err != nil {
 		return nil, err
 	}
@@ -246,11 +246,11 @@ func newPlan(o *Options) (*Plan, error) {
 		return nil, err
 	}
 	dir := o.Job.BuildDir(o.Build)
-	return &Plan{Build: o.Build, URL: o.URL(dir), Dir: dir + "/", job: o.Job}, nil
+	return &UploadPlan{Build: o.Build, URL: o.URL(dir), Dir: dir + "/", job: o.Job}, nil
 }
 
 // start adds what a build begins with.
-func (p *Plan) start(o *Options, started *metadata.Started) error {
+func (p *UploadPlan) start(o *Options, started *metadata.Started) error {
 	if err := p.json(startedFile, StepStart, started); err != nil {
 		return err
 	}
@@ -267,21 +267,21 @@ func (p *Plan) start(o *Options, started *metadata.Started) error {
 	return nil
 }
 
-func (p *Plan) add(o Object) { p.Objects = append(p.Objects, o) }
+func (p *UploadPlan) add(o Object) { p.Objects = append(p.Objects, o) }
 
-func (p *Plan) skip(file, format string, args ...any) {
+func (p *UploadPlan) skip(file, format string, args ...any) {
 	p.Skipped = append(p.Skipped, Skipped{shown.Line(file), fmt.Sprintf(format, args...)})
 }
 
 // data is an object of the build whose content is at hand.
-func (p *Plan) data(name string, step Step, data []byte, source string) Object {
+func (p *UploadPlan) data(name string, step Step, data []byte, source string) Object {
 	return Object{
 		Key: p.Dir + name, Step: step, Size: int64(len(data)), ContentType: contentType(name), Source: source,
 		source: func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(data)), nil },
 	}
 }
 
-func (p *Plan) json(name string, step Step, v any) error {
+func (p *UploadPlan) json(name string, step Step, v any) error {
 	data, err := json.MarshalIndent(v, "", "  ")
 	if err != nil {
 		return fmt.Errorf("making %s: %w", name, err)
@@ -293,7 +293,7 @@ func (p *Plan) json(name string, step Step, v any) error {
 // linkName is what a link may be called: it becomes a file's name.
 var linkName = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]*[a-z0-9])?$`)
 
-// ValidateLinks says all that is wrong with links, one error a problem.
+// ValidateLinks says all that is wrong with links, one error per problem.
 func ValidateLinks(links map[string]string) error {
 	var problems []error
 	for _, name := range slices.Sorted(maps.Keys(links)) {
@@ -302,7 +302,7 @@ func ValidateLinks(links map[string]string) error {
 		case !linkName.MatchString(name):
 			problems = append(problems, fmt.Errorf("link %q: its name has lower-case letters, digits and '-' only", cut(name)))
 		case err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" && u.Scheme != "gs":
-			problems = append(problems, fmt.Errorf("link %s: %q is no https://, http:// or gs:// URL", name, redact.String(links[name])))
+			problems = append(problems, fmt.Errorf("link %s: %q is not an https://, http:// or gs:// URL", name, redact.String(links[name])))
 		case u.User != nil || redact.String(links[name]) != links[name]:
 			problems = append(problems, fmt.Errorf("link %s: it has a password or key in it, which everybody would see; leave that out", name))
 		}
@@ -311,7 +311,7 @@ func ValidateLinks(links map[string]string) error {
 }
 
 // links adds what Deck shows as links.
-func (p *Plan) links(links map[string]string) error {
+func (p *UploadPlan) links(links map[string]string) error {
 	if err := ValidateLinks(links); err != nil {
 		return err
 	}
@@ -331,7 +331,7 @@ var published = []string{result.PlanFile, result.ManifestFile, result.EventsFile
 
 // folder adds the files of a results folder: those that this project writes
 // into one, and no others. Symbolic links are not followed.
-func (p *Plan) folder(f *folder, compress bool) error {
+func (p *UploadPlan) folder(f *folder, compress bool) error {
 	root, err := os.OpenRoot(f.dir)
 	if err != nil {
 		return fmt.Errorf("publishing %s: %w", f.dir, err)
@@ -372,7 +372,7 @@ func (p *Plan) folder(f *folder, compress bool) error {
 var junitName = regexp.MustCompile(`(^|/)junit[^/]*\.xml$`)
 
 // file adds one file of a results folder, or says why not.
-func (p *Plan) file(f *folder, name string, entry fs.DirEntry, compress bool) string {
+func (p *UploadPlan) file(f *folder, name string, entry fs.DirEntry, compress bool) string {
 	inLogs := strings.HasPrefix(name, result.LogsDir+"/")
 	info, err := entry.Info()
 	key := p.Dir + strings.ReplaceAll(path.Join(artifactsDir, f.name, name), "#", "%23")
@@ -400,7 +400,7 @@ func (p *Plan) file(f *folder, name string, entry fs.DirEntry, compress bool) st
 	case !utf8.ValidString(name) || strings.ContainsFunc(name, unicode.IsControl) || strings.Contains(name, `\`):
 		return "its name has characters that an object's should not have"
 	case inLogs && contentType(name) == otherType:
-		return "it is no text, in which secrets could be looked for"
+		return "it is not text, in which secrets could be looked for"
 	case len(key) > maxKey:
 		return fmt.Sprintf("its name would be over %d bytes", maxKey)
 	}
@@ -492,7 +492,7 @@ const otherType = "application/octet-stream"
 var steps = []Step{StepStart, StepAlias, StepLatest, StepArtifact, StepFinish}
 
 // sorted puts the objects in order, and checks that no two have one key.
-func (p *Plan) sorted() (*Plan, error) {
+func (p *UploadPlan) sorted() (*UploadPlan, error) {
 	slices.SortStableFunc(p.Objects, func(a, b Object) int {
 		return cmp.Or(cmp.Compare(slices.Index(steps, a.Step), slices.Index(steps, b.Step)), cmp.Compare(a.Key, b.Key))
 	})
@@ -511,7 +511,7 @@ func (p *Plan) sorted() (*Plan, error) {
 }
 
 // of returns the plan's objects of a step.
-func (p *Plan) of(step Step) []*Object {
+func (p *UploadPlan) of(step Step) []*Object {
 	var out []*Object
 	for i := range p.Objects {
 		if p.Objects[i].Step == step {

@@ -134,7 +134,7 @@ func (e *IncompleteError) Unwrap() error { return e.Cause }
 // publication is one plan on its way.
 type publication struct {
 	*Publisher
-	plan *Plan
+	plan *UploadPlan
 	// there is what the build's folder held at the beginning.
 	there map[string]*bucket.Attrs
 	// remove are the keys that go before anything is sent, in that order.
@@ -156,7 +156,7 @@ type publication struct {
 //
 // Errors are an [ErrHeld], [ErrTaken] or [ErrBackwards] before anything was
 // sent, and an [IncompleteError] where part of a build is there.
-func (p *Publisher) Publish(ctx context.Context, plan *Plan) (Progress, error) {
+func (p *Publisher) Publish(ctx context.Context, plan *UploadPlan) (Progress, error) {
 	pub := &publication{Publisher: p, plan: plan, sums: map[string]bucket.Sum{}}
 	pub.progress.Total = len(plan.Objects)
 	var err error

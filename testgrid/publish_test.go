@@ -139,9 +139,9 @@ func TestMetadataOfTheFolder(t *testing.T) {
 func TestMetadataThatIsNone(t *testing.T) {
 	p := emulator(t, nil)
 	for text, why := range map[string]string{
-		"":                                "no JSON object",
-		`{"cni": "calico`:                 "no JSON object",
-		`["calico"]`:                      "no JSON object",
+		"":                                "not a JSON object",
+		`{"cni": "calico`:                 "not a JSON object",
+		`["calico"]`:                      "not a JSON object",
 		strings.Repeat(" ", 2<<20) + "{}": "over 1048576 bytes",
 	} {
 		dir := aRun{id: "20261121-1", start: start, cases: []aCase{passes("net-a")}}.write(t)
@@ -913,7 +913,7 @@ func TestFindingAnAttempt(t *testing.T) {
 			o := &testgrid.Options{Job: job, Build: build, URL: p.URL}
 			began := results.Started(&job, "")
 			began.Metadata["attempt"] = "2"
-			plan, err := testgrid.NewPlan(o, results, began, results.Finished(nil, now))
+			plan, err := testgrid.NewUploadPlan(o, results, began, results.Finished(nil, now))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -954,7 +954,7 @@ func TestLinks(t *testing.T) {
 			t.Fatal(err)
 		}
 		o := &testgrid.Options{Job: periodic, Build: buildID(t, start, "1"), URL: b.URL, Links: map[string]string{name: link}}
-		if _, err := testgrid.NewPlan(o, r, r.Started(&periodic, ""), r.Finished(nil, now)); err == nil {
+		if _, err := testgrid.NewUploadPlan(o, r, r.Started(&periodic, ""), r.Finished(nil, now)); err == nil {
 			t.Errorf("%s=%s is a link", name, link)
 		}
 	}

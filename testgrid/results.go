@@ -18,7 +18,7 @@ import (
 	"github.com/windows-op-readiness/windows-op-readiness/internal/redact"
 )
 
-// Results are those of a run, as they are published: judged anew, and as a
+// Results are those of a run, as they are published: judged again, and as a
 // whole where they come from several shards.
 type Results struct {
 	// Run is the whole.
@@ -38,7 +38,7 @@ func ReadResults(dirs []string) (*Results, error) {
 	}
 	r := &Results{Run: folders[0], Folders: folders}
 	if lone := r.Run.Plan.Shards > 1 && !r.Run.Merged(); lone || len(folders) > 1 {
-		// A shard alone says nothing of the others, and is no success.
+		// A shard alone says nothing of the others, and is not a success.
 		if r.Run, err = result.Merge(folders, false); err != nil {
 			return nil, err
 		}
@@ -193,7 +193,7 @@ func readMetadata(dir string) (map[string]string, error) {
 	case len(data) > maxMetadataFile:
 		return nil, fmt.Errorf("it is over %d bytes", maxMetadataFile)
 	case err != nil:
-		return nil, fmt.Errorf("it is no JSON object: %w", err)
+		return nil, fmt.Errorf("it is not a JSON object: %w", err)
 	case len(values) > maxMetadata:
 		return nil, fmt.Errorf("it has over %d fields", maxMetadata)
 	}

@@ -35,7 +35,7 @@ func maskText(w io.Writer, r io.Reader) error {
 	return errors.Join(err, clean.Close())
 }
 
-// maskJSON writes JSON values, one a line, with masks in place of secrets.
+// maskJSON writes JSON values, one per line, with masks in place of secrets.
 func maskJSON(w io.Writer, r io.Reader) error {
 	_, err := maskValues(w, r)
 	return err

@@ -66,7 +66,7 @@ func AddStandard(facts *preflight.Facts, from *Planning) error {
 	return nil
 }
 
-// inspect lets pods find out what the API does not tell, says what was found,
+// inspect lets pods find out what the API does not show, says what was found,
 // and returns it for the results folder; nil where there is no preflight. The
 // cluster lock is held: probes do not meet the tests of others.
 func (p *Prepared) inspect(ctx context.Context) (*preflight.Report, error) {
@@ -106,7 +106,7 @@ func (p *Prepared) found(found *preflight.Report) error {
 	for i := range refusing {
 		ids = append(ids, refusing[i].ID)
 	}
-	return fmt.Errorf("the run cannot work on this cluster, for %s: mend that, see 'op-readiness preflight' for all findings, or run all the same with --preflight=%s", strings.Join(ids, ", "), PreflightWarn)
+	return fmt.Errorf("the run cannot work on this cluster, for %s: fix that, see 'op-readiness preflight' for all findings, or run all the same with --preflight=%s", strings.Join(ids, ", "), PreflightWarn)
 }
 
 // ofShard reports whether f holds for a case of which tests are in the shard.

@@ -55,8 +55,8 @@ func annotateFindings(w io.Writer, r *preflight.Report) error {
 			continue
 		}
 		text := f.Found
-		if f.Mend != "" {
-			text += "\nTo mend: " + f.Mend
+		if f.Fix != "" {
+			text += "\nFix: " + f.Fix
 		}
 		annotations = append(annotations, actions.Annotation{Level: level, Title: "preflight " + f.ID, Text: text})
 	}

@@ -74,10 +74,10 @@ func TestPlanTakesTheFlagsOfRun(t *testing.T) {
 func TestAnnotations(t *testing.T) {
 	r := preflight.NewReport("https://cluster.example:6443", []preflight.Finding{
 		{ID: "reachable", Status: preflight.OK, Found: "v1.36.3"},
-		{ID: "node-count", Status: preflight.Failing, Found: "1 of 2 Windows nodes can be scheduled to", Mend: "add 1"},
+		{ID: "node-count", Status: preflight.Failing, Found: "1 of 2 Windows nodes can be scheduled to", Fix: "add 1"},
 		{ID: "permission-suite", Status: preflight.Unknown, Vital: true, Found: "forbidden"},
 		{ID: "gmsa-node", Status: preflight.Unknown, Found: "forbidden"},
-		{ID: "gmsa-webhook", Status: preflight.Warning, Found: "none", Mend: "install it\n::error::of somebody"},
+		{ID: "gmsa-webhook", Status: preflight.Warning, Found: "none", Fix: "install it\n::error::of somebody"},
 	})
 	var out bytes.Buffer
 	if err := annotateFindings(&out, r); err != nil {

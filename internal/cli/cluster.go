@@ -63,7 +63,7 @@ func newClusterUpCommand(s *Surroundings) *cobra.Command {
 		Long: `Make a cluster, or use the one that is there, and print its kubeconfig's path.
 
 Running it again is safe: a healthy cluster of the same shape is used as it is,
-a dead or half-made one is made anew, and one of another shape is an error.
+a dead or half-made one is made again, and one of another shape is an error.
 
 Providers: kwok.`,
 		Example: `  # Two Linux and two Windows nodes at the newest pinned Kubernetes
@@ -93,7 +93,7 @@ Providers: kwok.`,
 func (o *clusterUpOptions) complete(args []string) error {
 	o.Provider = args[0]
 	if o.Provider != kwok.ProviderName {
-		return usageErrorf("unknown provider %q: choose of kwok", o.Provider)
+		return usageErrorf("unknown provider %q: use kwok", o.Provider)
 	}
 	if err := o.validate(); err != nil {
 		return err
@@ -131,7 +131,7 @@ func newClusterDownCommand(s *Surroundings) *cobra.Command {
 		Use:   "down [NAME]",
 		Short: "Remove a cluster with everything that belongs to it",
 		Long: `Remove a cluster with its processes and files, and its context from the
-kubeconfigs that it was added to. It is no error when there is none.`,
+kubeconfigs that it was added to. It is not an error when there is none.`,
 		Example: `  op-readiness cluster down
   op-readiness cluster down old`,
 		Args: usageArgs(cobra.MaximumNArgs(1)),
@@ -168,7 +168,7 @@ func newClusterListCommand(s *Surroundings) *cobra.Command {
 		Args: usageArgs(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if output != "table" && output != "json" {
-				return usageErrorf("--output: unknown format %q: choose of table, json", output)
+				return usageErrorf("--output: unknown format %q: use table, json", output)
 			}
 			clusters, err := kwokProvider(s, &store)
 			if err != nil {

@@ -58,7 +58,7 @@ func newCommentCommand(s *Surroundings) *cobra.Command {
 		Use:   "comment [[NAME=]DIR...]",
 		Short: "Comment a per-category summary on a pull request",
 		Long: `Keep one comment on a pull request that says what results came to: the verdict,
-a row a category, what changed against the base, the first failures with their
+a row per category, what changed against the base, the first failures with their
 evidence. DIR is a results folder; several become the columns of one table, each
 under its NAME.
 
@@ -66,7 +66,7 @@ In GitHub Actions and in Prow, repository, pull request, commit, run and attempt
 are taken from the environment. The token is $GITHUB_TOKEN or that of
 --token-file; it needs "pull-requests: write". For a pull request from a fork, or
 of Dependabot, the token of the workflow is read-only: nothing is posted then,
-which is no failure. The same holds for a conversation that is locked.
+which is not a failure. The same holds for a conversation that is locked.
 
 In a workflow that "workflow_run" triggers, the results are those of the run that
 triggered it; elsewhere --workflow-run names one. Without DIR, its artifacts
@@ -74,7 +74,7 @@ triggered it; elsewhere --workflow-run names one. Without DIR, its artifacts
 several names become the columns. They are read as what they are, data from
 somebody else: they must be for the commit that was tested, the pull request must
 be open with that commit as its head, and the comment says whose workflow
-reported. A run that left no results is told as such.
+reported. A run that left no results is reported as such.
 
 The base can lie in a bucket, as gs://, s3:// or file://: a build, or a job, of
 which the newest finished build is taken. Where there is none, or it cannot be
@@ -333,7 +333,7 @@ func (o *commentOptions) tellActions(report *github.Report, s *Surroundings) err
 	if o.Summary {
 		path := s.Getenv("GITHUB_STEP_SUMMARY")
 		if path == "" {
-			return usageErrorf("--summary: $GITHUB_STEP_SUMMARY is not set: this is no step of a workflow")
+			return usageErrorf("--summary: $GITHUB_STEP_SUMMARY is not set: this is not a step of a workflow")
 		}
 		if err := actions.WriteSummary(path, report.Markdown(github.MaxSummary)); err != nil {
 			return err

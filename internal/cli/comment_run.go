@@ -285,7 +285,7 @@ func (o *commentOptions) tellNoResults(ctx context.Context, s *Surroundings, cli
 	if o.Summary {
 		path := s.Getenv("GITHUB_STEP_SUMMARY")
 		if path == "" {
-			return usageErrorf("--summary: $GITHUB_STEP_SUMMARY is not set: this is no step of a workflow")
+			return usageErrorf("--summary: $GITHUB_STEP_SUMMARY is not set: this is not a step of a workflow")
 		}
 		if err := actions.WriteSummary(path, body); err != nil {
 			return err

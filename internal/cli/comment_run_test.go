@@ -169,7 +169,7 @@ func TestARerunReplacesAndALateOneNeverDoes(t *testing.T) {
 	f.upload("x", 2, f.archive(nil))
 	f.want(f.main(), verdict.ExitReady, 1, "comment created")
 	f.ran(1, "failure")
-	f.want(f.main(), verdict.ExitReady, 1, "comment left alone: it tells newer results")
+	f.want(f.main(), verdict.ExitReady, 1, "comment left alone: it shows newer results")
 	f.says(`attempt="2"`)
 	f.SetRun(githubtest.Run{Repo: "o/r", ID: 16, Attempt: 3, Status: "in_progress", Head: commentHead, HeadRepo: "fork/r", HeadBranch: "topic"})
 	f.want(f.main(), verdict.ExitReady, 1, "left alone")

@@ -132,7 +132,7 @@ func TestCommentByHand(t *testing.T) {
 	c.want(c.main(append(flags, "--run", "1")...), verdict.ExitReady, 1, "o/r#7: comment created https://github.com/o/r/pull/7#issuecomment-1")
 	c.want(c.main(append(flags, "--run", "1")...), verdict.ExitReady, 1, "comment unchanged https")
 	c.want(c.main(append(flags, "--run", "2")...), verdict.ExitReady, 1, "comment updated https")
-	c.want(c.main(append(flags, "--run", "1", "--attempt", "9")...), verdict.ExitReady, 1, "comment left alone: it tells newer results https")
+	c.want(c.main(append(flags, "--run", "1", "--attempt", "9")...), verdict.ExitReady, 1, "comment left alone: it shows newer results https")
 	c.want(c.main(append(flags, "--run", "1", "--comment-id", "nightly")...), verdict.ExitReady, 2, "comment created")
 	all := c.Comments("o/r", 7)
 	if len(all) == 0 || all[0].Author != "somebody" || !strings.Contains(all[0].Body, "**"+recordedScope+": inconclusive**") || !strings.HasPrefix(all[0].Body, `<!-- op-readiness id="readiness" head="`+commentHead+`" run="2" attempt="1" -->`) {
@@ -187,7 +187,7 @@ func TestCommentOfAFork(t *testing.T) {
 	}
 }
 
-// Where the token could write and does not, somebody can mend it.
+// Where the token could write and does not, somebody can fix it.
 func TestCommentWithoutPermission(t *testing.T) {
 	for _, event := range []struct{ name, repo string }{{"pull_request", "o/r"}, {"pull_request_target", "fork/r"}} {
 		c := newCommenting(t)

@@ -138,7 +138,7 @@ FILE - is standard input.`,
 				return err
 			}
 			all := c.Jobs()
-			fmt.Fprintf(s.Stderr, "%s is as it should be: %s, %s\n", c.Path(), count(len(c.Cells()), "cell"), count(len(all), "job"))
+			fmt.Fprintf(s.Stderr, "%s: no problems found: %s, %s\n", c.Path(), count(len(c.Cells()), "cell"), count(len(all), "job"))
 			return jobsTable(all).Write(s.Stdout, report.Format(output))
 		},
 	}

@@ -136,9 +136,9 @@ func TestConfig_validate_accepts_what_generators_do(t *testing.T) {
 func TestConfig_validate_reads_standard_input(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for text, want := range map[string]string{
-		someConfig: "standard input is as it should be",
+		someConfig: "standard input: no problems found",
 		strings.Replace(someConfig, "gs://", "s3://", 1): "nothing for 'generate testgrid'",
-		"nome: x\n" + someConfig:                         "1 problem in standard input:\nstandard input:1: nome: is no field",
+		"nome: x\n" + someConfig:                         "1 problem in standard input:\nstandard input:1: nome: unknown field",
 	} {
 		var out, errs bytes.Buffer
 		code := Main(t.Context(), []string{"config", "validate", "-"}, Surroundings{Stdin: strings.NewReader(text), Stdout: &out, Stderr: &errs})
@@ -186,7 +186,7 @@ func TestGenerate_testgrid(t *testing.T) {
 		t.Errorf("--diff: exit code %d, %s", code, stdout)
 	}
 	if code, _, stderr := run("generate", "testgrid"); code != verdict.ExitReady || contents(t, file) != made {
-		t.Errorf("made anew: exit code %d, %s", code, stderr)
+		t.Errorf("made again: exit code %d, %s", code, stderr)
 	}
 
 	if err := os.WriteFile(file, []byte("dashboards: []\n"), 0o644); err != nil {

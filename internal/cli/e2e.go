@@ -177,7 +177,7 @@ with its problem, and the exit code is 3.`,
 		Args: usageArgs(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if o.Output != "table" && o.Output != "json" {
-				return usageErrorf("--output: unknown format %q: choose of table, json", o.Output)
+				return usageErrorf("--output: unknown format %q: use table, json", o.Output)
 			}
 			return o.run(s)
 		},

@@ -27,20 +27,20 @@ func withCache(ctx context.Context, dir string, args ...string) (code int, stdou
 
 func TestWrongUsageOfE2EAndCluster(t *testing.T) {
 	for args, says := range map[string]string{
-		"e2e fetch kubeadm":                         "unknown binary \"kubeadm\": choose of agnhost, e2e.test, etcd",
+		"e2e fetch kubeadm":                         "unknown binary \"kubeadm\": use agnhost, e2e.test, etcd",
 		"e2e fetch --kubernetes-version latest":     "--kubernetes-version: \"latest\" is not a released",
-		"e2e fetch --source mirror":                 "--source: unknown source \"mirror\": choose of auto, release, build",
-		"e2e list -o yaml":                          "--output: unknown format \"yaml\": choose of table, json",
+		"e2e fetch --source mirror":                 "--source: unknown source \"mirror\": use auto, release, build",
+		"e2e list -o yaml":                          "--output: unknown format \"yaml\": use table, json",
 		"e2e list now":                              "unknown command \"now\"",
 		"cluster up":                                "accepts 1 arg(s), received 0",
-		"cluster up kind":                           "unknown provider \"kind\": choose of kwok",
-		"cluster up kwok --windows-version xp":      "choose of ltsc2019, ltsc2022, ltsc2025",
+		"cluster up kind":                           "unknown provider \"kind\": use kwok",
+		"cluster up kwok --windows-version xp":      "use ltsc2019, ltsc2022, ltsc2025",
 		"cluster up kwok --linux-nodes -1":          "-1 Linux nodes",
 		"cluster up kwok --name Upper":              "lower-case",
 		"cluster up kwok --bind-address everywhere": "bind address \"everywhere\"",
 		"cluster down a --name b":                   "two clusters named",
 		"cluster down ../a":                         "lower-case",
-		"cluster list -o yaml":                      "choose of table, json",
+		"cluster list -o yaml":                      "use table, json",
 	} {
 		dir := t.TempDir()
 		code, stdout, stderr := withCache(t.Context(), dir, strings.Fields(args)...)

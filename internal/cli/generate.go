@@ -111,7 +111,7 @@ func (o *generateOptions) emit(s *Surroundings, command string, files []generate
 	return nil
 }
 
-var errNoFolder = errors.New("--dir -: standard output is no folder to compare with; name one, or leave --verify and --diff away")
+var errNoFolder = errors.New("--dir -: standard output is not a folder to compare with; name one, or leave --verify and --diff out")
 
 // emitInto is emit for files of one folder: dir, or, without it, that of the
 // given name beside the configuration. "-" is standard output, where they are
@@ -206,8 +206,8 @@ func newGenerateTestGridCommand(s *Surroundings) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "testgrid",
 		Short: "Make TestGrid's configuration: test groups, dashboards and their tabs",
-		Long: `Make TestGrid's configuration from op-readiness.yaml: a test group a job, one
-tab a cell of the matrix, one view a category across all cells, and the dashboard
+		Long: `Make TestGrid's configuration from op-readiness.yaml: a test group per job, one
+tab a cell of the matrix, one view per category across all cells, and the dashboard
 group around them. The result is validated by TestGrid's own code, and by the
 stricter rules of testgrid.k8s.io and kubernetes/test-infra.
 
@@ -231,7 +231,7 @@ The file is written beside op-readiness.yaml, into ` + testgrid.ConfigPath + `.`
 // Validate reports every flag that is wrong.
 func (o *generateTestGridOptions) Validate() error {
 	if o.File == "-" && (o.Verify || o.Diff) {
-		return errors.New("--file -: standard output is no file to compare with; name one, or leave --verify and --diff away")
+		return errors.New("--file -: standard output is not a file to compare with; name one, or leave --verify and --diff out")
 	}
 	return o.generateOptions.Validate()
 }

@@ -23,9 +23,9 @@ func newGenerateProwCommand(s *Surroundings) *cobra.Command {
 	var o generateProwOptions
 	cmd := &cobra.Command{
 		Use:   "prow",
-		Short: "Make Prow jobs: presubmits, a periodic a cell, the image's postsubmit",
+		Short: "Make Prow jobs: presubmits, a periodic per cell, the image's postsubmit",
 		Long: `Make Prow's jobs from op-readiness.yaml: a presubmit of the whole plan and one a
-category, a periodic job a cell of the matrix, spread over the day, and the
+category, a periodic job per cell of the matrix, spread over the day, and the
 postsubmit that builds the image. They are Prow's own types, taken by its strict
 loader.
 
@@ -59,7 +59,7 @@ func (o *generateProwOptions) Validate() error {
 	case o.Dir == "-" && (o.Verify || o.Diff):
 		return errNoFolder
 	case o.Cost && (o.Verify || o.Diff || o.Dir != ""):
-		return errors.New("--cost writes nothing: leave --verify, --diff and --dir away")
+		return errors.New("--cost writes nothing: leave --verify, --diff and --dir out")
 	}
 	return errors.Join(o.generateOptions.Validate(), validateOutput(o.Output))
 }

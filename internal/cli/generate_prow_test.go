@@ -66,7 +66,7 @@ func TestGenerateProw_jobs_call_this_program_as_it_wants_to_be_called(t *testing
 				t.Errorf("%s: %s calls %q: %v", file, j.Name, args, err)
 			}
 			if len(flags.Flags().Args()) > 0 {
-				t.Errorf("%s: %s calls %q, with arguments that are no flags", file, j.Name, args)
+				t.Errorf("%s: %s calls %q, with arguments that are not flags", file, j.Name, args)
 			}
 			want := c.JobCategories(j)
 			whole := len(o.selection.Categories) == 0 && len(want) == len(specs.Categories())
@@ -167,9 +167,9 @@ func TestGenerateProw_refuses_above_the_budget_and_shows_what_costs(t *testing.T
 	}
 }
 
-func TestGenerateProw_names_the_place_and_the_mend(t *testing.T) {
+func TestGenerateProw_names_the_place_and_the_fix(t *testing.T) {
 	capz := strings.NewReplacer("kubernetes: [\"1.36\"]", "kubernetes: [master]", "prow:\n", "prow:\n  profile: capz\n", "  kubeconfigSecret: kubeconfig-{cell}\n", "").Replace(prowConfig)
-	all := map[string]struct{ text, place, mend string }{
+	all := map[string]struct{ text, place, fix string }{
 		"no prow":                            {strings.Split(prowConfig, "prow:")[0], "config.yaml:1: has no section prow", "add one"},
 		"an axis without values":             {strings.Replace(prowConfig, `["2022", "2025"]`, "[]", 1), "config.yaml:4: matrix.windows: ", "give it at least 1"},
 		"an exclude that excludes all":       {strings.Replace(prowConfig, "run:", "  exclude: [{kubernetes: \"1.36\"}]\nrun:", 1), "config.yaml:5: matrix.exclude", "exclude less"},
@@ -178,16 +178,16 @@ func TestGenerateProw_names_the_place_and_the_mend(t *testing.T) {
 		"two cells of one name":              {strings.Replace(prowConfig, "run:", "  cni: [calico, \"a-b\", \"a.b\"]\nrun:", 1), "matrix: ", "rename a value"},
 		"a timeout below the longest shard":  {prowConfig + "  timeout: 16m\n", "config.yaml:10: prow.timeout: ", "make it longer"},
 		"a glob that matches nothing":        {prowConfig + "  presubmits: {runIfChanged: [/cni/**]}\n", "config.yaml:10: prow.presubmits.runIfChanged[0]: ", "write cni/**"},
-		"another working directory":          {capz + "  extraRefs: [{org: a, repo: b, baseRef: main, workdir: true}]\n", "config.yaml:10: prow.extraRefs[0].workdir: ", "take it away"},
+		"another working directory":          {capz + "  extraRefs: [{org: a, repo: b, baseRef: main, workdir: true}]\n", "config.yaml:10: prow.extraRefs[0].workdir: ", "remove it"},
 		"a variable of the profile's preset": {capz + "  env: {TEST_WINDOWS: \"true\"}\n", "config.yaml:10: prow.env.TEST_WINDOWS: ", "take one away"},
 		"a simulated cluster of no release":  {strings.Replace(prowConfig, "run:", "  include: [{kubernetes: master, provider: kwok}]\nrun:", 1), "config.yaml:5: matrix.include[0]: ", "with its patch"},
-		"a reserved variable":                {prowConfig + "  env: {PULL_NUMBER: \"7\"}\n", "config.yaml:10: prow.env.PULL_NUMBER: ", "take it away"},
+		"a reserved variable":                {prowConfig + "  env: {PULL_NUMBER: \"7\"}\n", "config.yaml:10: prow.env.PULL_NUMBER: ", "remove it"},
 	}
 	for what, c := range all {
 		t.Run(what, func(t *testing.T) {
 			run := inFolder(t, map[string]string{"config.yaml": c.text})
 			code, _, stderr := run("generate", "prow", "--config", "config.yaml")
-			if code != verdict.ExitUsage || !strings.Contains(stderr, c.place) || !strings.Contains(stderr, c.mend) {
+			if code != verdict.ExitUsage || !strings.Contains(stderr, c.place) || !strings.Contains(stderr, c.fix) {
 				t.Errorf("exit code %d:\n%s", code, stderr)
 			}
 			if _, err := os.Stat("jobs"); err == nil {

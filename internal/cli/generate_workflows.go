@@ -19,7 +19,7 @@ func newGenerateWorkflowsCommand(s *Surroundings) *cobra.Command {
 		Use:   "workflows",
 		Short: "Make GitHub workflows: for pull requests, by the clock, and the one that comments",
 		Long: `Make GitHub's workflows from op-readiness.yaml: one that runs for pull requests,
-one that runs by the clock, a job a cell of the matrix, and the trusted one that
+one that runs by the clock, a job per cell of the matrix, and the trusted one that
 comments on pull requests, also on those from forks. They call the reusable
 workflows of github.uses, each job with the permissions that it needs and no
 other.

@@ -15,7 +15,7 @@ import (
 // empty shard of a plan that has tests.
 func sayIdle(s *Surroundings, p *result.Plan, shard int, excuse func(*result.PlannedCase) string) error {
 	if p.EmptyShard(shard) {
-		fmt.Fprintf(s.Stderr, "shard %d of %d is empty: the plan's %s in other shards; there is nothing to run here, which is no failure\n", shard, p.Shards, are(len(p.Tests), "test"))
+		fmt.Fprintf(s.Stderr, "shard %d of %d is empty: the plan's %s in other shards; there is nothing to run here, which is not a failure\n", shard, p.Shards, are(len(p.Tests), "test"))
 		return nil
 	}
 	fmt.Fprintln(s.Stderr, "There is nothing to run:")

@@ -21,7 +21,7 @@ func TestMaskTellsTheRunnerWhatIsSecret(t *testing.T) {
 	}
 	var out, errs strings.Builder
 	code := Main(t.Context(), []string{"mask"}, Surroundings{Stdin: strings.NewReader("users: [{token: s3cret"), Stdout: &out, Stderr: &errs})
-	if code != verdict.ExitUsage || out.Len() > 0 || strings.Contains(errs.String(), "s3cret") || !strings.Contains(errs.String(), "kubeconfig: its secrets cannot be masked, so it is not used: it is no YAML") {
+	if code != verdict.ExitUsage || out.Len() > 0 || strings.Contains(errs.String(), "s3cret") || !strings.Contains(errs.String(), "kubeconfig: its secrets cannot be masked, so it is not used: it is not YAML") {
 		t.Errorf("exit code %d: %s%s", code, out.String(), errs.String())
 	}
 }

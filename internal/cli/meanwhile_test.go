@@ -70,7 +70,7 @@ func TestAFailureSaysWhatHappenedMeanwhile(t *testing.T) {
 			return true
 		})
 		eventually(t, "op-readiness has met the outage", func() bool { return met.Load() > 0 })
-		proxy.Mend()
+		proxy.Fix()
 		s.write(s.fake.Go(), "")
 		s.want(what, <-done, c.code, c.says, "Meanwhile the API server was away between")
 

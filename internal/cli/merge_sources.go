@@ -41,7 +41,7 @@ func (o *bucketOptions) options(s *Surroundings) func(url string) bucket.Options
 		}
 		return bucket.Options{Endpoint: endpoint, Anonymous: o.Anonymous, Retry: bucket.Retry{
 			Note: func(what string, err error, wait time.Duration) {
-				fmt.Fprintf(s.Stderr, "%s: %v; once more in %s\n", what, err, wait.Round(100*time.Millisecond))
+				fmt.Fprintf(s.Stderr, "%s: %v; trying again in %s\n", what, err, wait.Round(100*time.Millisecond))
 			},
 		}}
 	}

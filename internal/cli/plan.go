@@ -65,7 +65,7 @@ plan has no test.`,
 			}
 			formats := []string{string(report.FormatTable), string(report.FormatJSON), string(report.FormatMarkdown), string(report.FormatCSV), formatGitHubMatrix, formatCommand}
 			if !slices.Contains(formats, o.Output) {
-				return usageErrorf("--output: unknown format %q: choose of %s", o.Output, strings.Join(formats, ", "))
+				return usageErrorf("--output: unknown format %q: use %s", o.Output, strings.Join(formats, ", "))
 			}
 			p, err := o.make(cmd, s)
 			if err != nil {

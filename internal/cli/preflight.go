@@ -84,7 +84,7 @@ Exit codes: 0 nothing keeps the cluster from being judged ready; 2 wrong usage;
 	f.StringSliceVar(&o.Without, "without", nil, "declare that the cluster does not have this capability; may be repeated")
 	f.StringVar(&o.Kubectl, "kubectl", "", "kubectl that tests run (default the one on the path)")
 	f.StringVar(&o.Provider, "provider", e2e.DefaultProvider, "the e2e framework's provider: "+strings.Join(e2e.Providers(), ", "))
-	f.BoolVar(&o.Probe, "probe", false, "let pods find out what the API does not tell")
+	f.BoolVar(&o.Probe, "probe", false, "let pods find out what the API does not show")
 	f.DurationVar(&o.Limit, "probe-timeout", probe.DefaultLimit, "how long all probes may take, pulling images included")
 	f.StringVar(&o.E2EBinary, "e2e-binary", "", "e2e.test that names the images for --probe (default one from the cache, fetched or built)")
 	f.StringVar(&o.RepoList, "kube-test-repo-list", "", "file that overrides the registries of test images")
@@ -111,7 +111,7 @@ func (o *preflightOptions) validate() error {
 		return usageErrorf("--provider: unknown provider %q%s", o.Provider, knownAre(o.Provider, e2e.Providers()))
 	}
 	if !slices.Contains(preflight.Formats(), report.Format(o.Output)) {
-		return usageErrorf("--output: unknown format %q: choose of table, json, markdown", o.Output)
+		return usageErrorf("--output: unknown format %q: use table, json, markdown", o.Output)
 	}
 	if o.Limit < time.Second {
 		return usageErrorf("--probe-timeout: at least 1s, not %s", o.Limit)
@@ -166,7 +166,7 @@ func (o *preflightOptions) run(cmd *cobra.Command, s *Surroundings) error {
 	return exitWith(r.ExitCode)
 }
 
-// probe lets pods find out what the API does not tell, unless another run has
+// probe lets pods find out what the API does not show, unless another run has
 // the cluster.
 func (o *preflightOptions) probe(ctx context.Context, s *Surroundings, c *cluster.Cluster, facts *preflight.Facts) error {
 	if held := facts.Held.Value; held != nil && !held.Late(facts.Now) {

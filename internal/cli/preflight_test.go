@@ -131,7 +131,7 @@ func TestPreflight_without_a_cluster(t *testing.T) {
 		{"no kubeconfig", "", verdict.ExitUsage, "", "--kubeconfig or $KUBECONFIG"},
 		{"no such capability", "--without gmsaa", verdict.ExitUsage, "", "did you mean gmsa?"},
 		{"no such provider", "--provider kwok", verdict.ExitUsage, "", "--provider: unknown provider"},
-		{"no such format", "-o csv", verdict.ExitUsage, "", "choose of table, json, markdown"},
+		{"no such format", "-o csv", verdict.ExitUsage, "", "use table, json, markdown"},
 		{"no such kubectl", "--kubectl ./none", verdict.ExitUsage, "", "--kubectl: "},
 		{"an argument", "cluster", verdict.ExitUsage, "", "cluster"},
 		{"the role", "--print-rbac", verdict.ExitReady, "kind: ClusterRole", ""},

@@ -169,7 +169,7 @@ func (o *rehearseOptions) validate(args []string) error {
 	case o.Refs.Pull < 0:
 		return usageErrorf("--pull: a pull request has a number from 1, not %d", o.Refs.Pull)
 	case o.Cluster != "" && o.Cluster != kwok.ProviderName:
-		return usageErrorf("--cluster: unknown provider %q: choose of %s", o.Cluster, kwok.ProviderName)
+		return usageErrorf("--cluster: unknown provider %q: use %s", o.Cluster, kwok.ProviderName)
 	case o.Cluster != "" && o.Kubeconfig != "":
 		return usageErrorf("--cluster makes a cluster, and --kubeconfig names one: leave one of them out")
 	}
@@ -374,7 +374,7 @@ func (o *rehearseOptions) commandOf(pj *prowapi.ProwJob) string {
 	return text
 }
 
-func (o *rehearseOptions) announce(s *Surroundings, p *rehearse.Plan) {
+func (o *rehearseOptions) announce(s *Surroundings, p *rehearse.RehearsalPlan) {
 	fmt.Fprintf(s.Stderr, "Rehearsing the %s %s as build %s: timeout %s, then %s of grace\n", p.Type, p.Job, p.BuildID, p.Timeout, p.Grace)
 	for _, note := range p.Notes {
 		fmt.Fprintf(s.Stderr, "  %s\n", note)
@@ -382,7 +382,7 @@ func (o *rehearseOptions) announce(s *Surroundings, p *rehearse.Plan) {
 }
 
 // show prints what would be done.
-func (o *rehearseOptions) show(w io.Writer, p *rehearse.Plan) error {
+func (o *rehearseOptions) show(w io.Writer, p *rehearse.RehearsalPlan) error {
 	fmt.Fprintf(w, "build folder: %s/%s/\n", o.Bucket, p.Build)
 	for _, c := range p.Commands() {
 		fmt.Fprintf(w, "command:      %s\n", c)
@@ -446,7 +446,7 @@ func (o *rehearseOptions) makeCluster(ctx context.Context, s *Surroundings, spac
 }
 
 // conclude says where the build is and what is in it.
-func (o *rehearseOptions) conclude(ctx context.Context, s *Surroundings, p *rehearse.Plan, outcome *rehearse.Outcome) error {
+func (o *rehearseOptions) conclude(ctx context.Context, s *Surroundings, p *rehearse.RehearsalPlan, outcome *rehearse.Outcome) error {
 	endpoint := o.Endpoint
 	if endpoint == "" && strings.HasPrefix(o.Bucket, bucket.GCS+"://") {
 		endpoint = s.Getenv("STORAGE_EMULATOR_HOST")

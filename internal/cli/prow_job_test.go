@@ -123,6 +123,6 @@ func TestBeforeTimeout(t *testing.T) {
 	s.want("time enough", s.inProw(nil, s.dir, "15m0s", append(args, "--before-timeout", "20m")...), verdict.ExitReady)
 	s.want("all time used", s.inProw(nil, filepath.Join(t.TempDir(), "late"), "15m0s", append(args, "--before-timeout", "60m")...), verdict.ExitInconclusive,
 		"no time is left to test", "1h0m0s of --before-timeout", "give the job a longer timeout")
-	s.want("no job", s.main(s.args("--before-timeout", "20m")...), verdict.ExitUsage, "--before-timeout: this is no decorated Prow job", "use --time-limit")
+	s.want("no job", s.main(s.args("--before-timeout", "20m")...), verdict.ExitUsage, "--before-timeout: this is not a decorated Prow job", "use --time-limit")
 	s.want("too little", s.main(s.args("--before-timeout", "1ms")...), verdict.ExitUsage, "--before-timeout: at least 1s, not 1ms")
 }

@@ -85,7 +85,7 @@ publish: its sidecar does.`,
 	f := cmd.Flags()
 	o.addFlags(f)
 	o.addFinishFlags(f)
-	f.IntVar(&o.Attempt, "attempt", 0, "publish the run once more, as this attempt (2 or more): a build of now")
+	f.IntVar(&o.Attempt, "attempt", 0, "publish the run again, as this attempt (2 or more): a build of now")
 	cmd.AddCommand(newPublishStartCommand(s), newPublishFinishCommand(s))
 	return cmd
 }
@@ -216,7 +216,7 @@ func (o *publishOptions) complete(s *Surroundings, f *pflag.FlagSet) error {
 		}
 	}
 	if o.verb != publishStart && (o.Parallel < 1 || o.Parallel > 256) {
-		problems = append(problems, fmt.Errorf("--parallel %d: it is 1 to 256", o.Parallel))
+		problems = append(problems, fmt.Errorf("--parallel %d: must be 1 to 256", o.Parallel))
 	}
 	if f.Changed("attempt") && o.Attempt < 2 {
 		problems = append(problems, fmt.Errorf("--attempt %d: the run itself is attempt 1; say 2 or more", o.Attempt))
@@ -226,7 +226,7 @@ func (o *publishOptions) complete(s *Surroundings, f *pflag.FlagSet) error {
 	}
 	problems = append(problems, testgrid.ValidateLinks(o.Links))
 	if f := report.Format(o.Output); f != report.FormatTable && f != report.FormatJSON {
-		problems = append(problems, fmt.Errorf("--output %q: it is table or json", o.Output))
+		problems = append(problems, fmt.Errorf("--output %q: must be table or json", o.Output))
 	}
 	if at.Scheme == bucket.GCS && o.Endpoint == "" {
 		o.Endpoint = s.Getenv("STORAGE_EMULATOR_HOST")
@@ -235,7 +235,7 @@ func (o *publishOptions) complete(s *Surroundings, f *pflag.FlagSet) error {
 		o.Endpoint = "http://" + o.Endpoint
 	}
 	if u, err := url.Parse(o.Endpoint); o.Endpoint != "" && (err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https") {
-		problems = append(problems, fmt.Errorf("--endpoint %q: it is no URL of a server; say http://HOST:PORT or https://HOST", o.Endpoint))
+		problems = append(problems, fmt.Errorf("--endpoint %q: it is not a URL of a server; say http://HOST:PORT or https://HOST", o.Endpoint))
 	}
 	if err := errors.Join(problems...); err != nil {
 		return usageErrorf("%w", err)
@@ -272,7 +272,7 @@ func (o *publishOptions) publisher(ctx context.Context, s *Surroundings) (*testg
 		Connections: o.Parallel,
 		Existing:    o.DryRun,
 		Retry: bucket.Retry{Note: func(what string, err error, wait time.Duration) {
-			note(fmt.Sprintf("%s: %v; once more in %s", what, err, wait.Round(100*time.Millisecond)))
+			note(fmt.Sprintf("%s: %v; trying again in %s", what, err, wait.Round(100*time.Millisecond)))
 		}},
 	})
 	if err != nil {
@@ -361,7 +361,7 @@ func (o *publishOptions) finish(cmd *cobra.Command, s *Surroundings, dirs []stri
 		fmt.Fprintln(s.Stderr, "publish: the run did not come to its end: what it has is published as its result")
 	}
 	if have, all := len(results.Run.Manifests()), results.Run.Plan.Shards; have < all {
-		fmt.Fprintf(s.Stderr, "publish: these are the results of %d of %d shards, so the build is no success; name the folders of all shards\n", have, all)
+		fmt.Fprintf(s.Stderr, "publish: these are the results of %d of %d shards, so the build is not a success; name the folders of all shards\n", have, all)
 	}
 	if o.Commit == "" && results.Run.Manifest.Source.Commit == "" {
 		fmt.Fprintln(s.Stderr, "publish: no commit is known, and TestGrid's first column header will say \"missing\"; name it with --commit")
@@ -418,7 +418,7 @@ func (o *publishOptions) build(ctx context.Context, s *Surroundings, p *testgrid
 		return o.attemptedBuild(ctx, s, p, r, now)
 	case start.After(now.Add(clockSkew)):
 		// Such a build would keep all others from being listed until then.
-		return "", usageErrorf("the run says that it started at %s, which is yet to come: set this machine's clock, or the one's that ran it right; --attempt %d publishes the run as a build of now", start.Format(time.RFC3339), attempt+1)
+		return "", usageErrorf("the run says that it started at %s, which is in the future: correct the clock of this machine, or of the one that ran it; --attempt %d publishes the run as a build of now", start.Format(time.RFC3339), attempt+1)
 	}
 	build, err := r.BuildID()
 	if err != nil {
@@ -479,7 +479,7 @@ func (o *publishOptions) attemptedBuild(ctx context.Context, s *Surroundings, p 
 	return testgrid.BuildID(now, r.Run.Manifest.RunID)
 }
 
-func (o *publishOptions) plan(r *testgrid.Results, build string, now time.Time) (*testgrid.Plan, error) {
+func (o *publishOptions) plan(r *testgrid.Results, build string, now time.Time) (*testgrid.UploadPlan, error) {
 	further := map[string]string{}
 	for k, v := range o.Metadata {
 		further[k] = v
@@ -509,7 +509,7 @@ func (o *publishOptions) plan(r *testgrid.Results, build string, now time.Time) 
 		started.Metadata["attempt"] = further["attempt"]
 		started.Timestamp, finished.Timestamp = began.Unix(), new(now.Unix())
 	}
-	plan, err := testgrid.NewPlan(options, r, started, finished)
+	plan, err := testgrid.NewUploadPlan(options, r, started, finished)
 	if err != nil {
 		return nil, usageErrorf("%w", err)
 	}
@@ -538,8 +538,8 @@ func (o *publishOptions) failed(ctx context.Context, build string, err error) er
 			incomplete.Cause = errors.New("interrupted")
 		}
 		err = fmt.Errorf("%w\nThe same command%s goes on where this one stopped", err, o.again(build))
-	} else if mend := o.mend(err); mend != "" {
-		err = fmt.Errorf("%w; %s", err, mend)
+	} else if fix := o.fix(err); fix != "" {
+		err = fmt.Errorf("%w; %s", err, fix)
 	}
 	return &exitError{code: code, cause: fmt.Errorf("publishing: %w", err)}
 }
@@ -552,8 +552,8 @@ func (o *publishOptions) again(build string) string {
 	return ""
 }
 
-// mend says how to go on after a refusal, with the flags that the command has.
-func (o *publishOptions) mend(err error) string {
+// fix says how to go on after a refusal, with the flags that the command has.
+func (o *publishOptions) fix(err error) string {
 	var backwards *testgrid.BackwardsError
 	switch {
 	case errors.As(err, &backwards):
@@ -591,7 +591,7 @@ func (o *publishOptions) mend(err error) string {
 }
 
 // published prints what a command has as its result.
-func (o *publishOptions) published(w io.Writer, plan *testgrid.Plan, sent testgrid.Progress, text string) error {
+func (o *publishOptions) published(w io.Writer, plan *testgrid.UploadPlan, sent testgrid.Progress, text string) error {
 	if report.Format(o.Output) != report.FormatJSON {
 		_, err := fmt.Fprintln(w, text)
 		return err
@@ -609,7 +609,7 @@ func (o *publishOptions) published(w io.Writer, plan *testgrid.Plan, sent testgr
 }
 
 // show prints a plan.
-func (o *publishOptions) show(w io.Writer, plan *testgrid.Plan) error {
+func (o *publishOptions) show(w io.Writer, plan *testgrid.UploadPlan) error {
 	t := report.Table{Header: []string{"Step", "Object", "Bytes", "Type", "Encoding", "Metadata", "From"}, Value: plan}
 	for i := range plan.Objects {
 		object := &plan.Objects[i]

@@ -19,14 +19,14 @@ func newReportCommand(s *Surroundings) *cobra.Command {
 		Use:   "report DIR",
 		Short: "Judge a results folder again, and render it",
 		Long: `Judge a results folder again, and render it: the verdict with its scope and the
-count against the standard, a row a category, a row a case. The exit code is
+count against the standard, a row per category, a row per case. The exit code is
 that of the verdict, as 'run' has it.
 
 Judged are the cases that the run had planned. With --specs current, or with
 --spec-dir, they are those of the standard as this op-readiness has it, or of
 your spec files: what ran and was observed is audited against what these ask,
 the report says so and lists the outcomes that are others, and what the results
-cannot tell, because a test did not run or ran under other conditions, is not
+cannot show, because a test did not run or ran under other conditions, is not
 tested. The results folder stays as it is.`,
 		Example: `  op-readiness report results
   op-readiness report results -o markdown
@@ -64,7 +64,7 @@ func (o *reportOptions) validate(specsGiven bool) error {
 		return usageErrorf("--output: %w", err)
 	}
 	if o.Specs != specsRecorded && o.Specs != specsCurrent {
-		return usageErrorf("--specs: unknown value %q: choose of %s, %s; a folder is named with --spec-dir", o.Specs, specsRecorded, specsCurrent)
+		return usageErrorf("--specs: unknown value %q: use %s, %s; a folder is named with --spec-dir", o.Specs, specsRecorded, specsCurrent)
 	}
 	if specsGiven && o.SpecDir != "" {
 		return usageErrorf("--specs and --spec-dir both say which cases to judge: leave one out")

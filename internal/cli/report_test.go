@@ -32,7 +32,7 @@ func reportSaid(args ...string) said {
 
 func TestReportOfRecordedCases(t *testing.T) {
 	got := reportSaid(recorded)
-	if got.code != verdict.ExitInconclusive || strings.Contains(got.stdout, "Judged anew") || got.stderr != "" {
+	if got.code != verdict.ExitInconclusive || strings.Contains(got.stdout, "Judged again") || got.stderr != "" {
 		t.Errorf("exit code %d\n%s\n%s", got.code, got.stdout, got.stderr)
 	}
 	for _, text := range []string{"readiness of " + recordedScope + ": INCONCLUSIVE (0 proven, 0 in part, of 3)", "passed on simulated nodes, which shows nothing of Windows", "6 pods: 6 on Windows ltsc2022 (simulated)", "2 pods: 2 on Linux (simulated)"} {
@@ -81,7 +81,7 @@ func TestReportWithTheCurrentStandard(t *testing.T) {
 	if got.code != verdict.ExitInconclusive {
 		t.Errorf("exit code %d: %s", got.code, got.stderr)
 	}
-	for _, text := range []string{"of the cluster: INCONCLUSIVE (0 proven", "Judged anew with the standard of op-readiness", "core-network-service-recreate: not-tested, was not judged", "no test that was planned matches", "… and "} {
+	for _, text := range []string{"of the cluster: INCONCLUSIVE (0 proven", "Judged again with the standard of op-readiness", "core-network-service-recreate: not-tested, was not judged", "no test that was planned matches", "… and "} {
 		if !strings.Contains(got.stdout, text) {
 			t.Errorf("it does not say %q:\n%.3000s", text, got.stdout)
 		}
@@ -91,10 +91,10 @@ func TestReportWithTheCurrentStandard(t *testing.T) {
 func TestReportRefusesWhatItCannotJudge(t *testing.T) {
 	one := t.TempDir()
 	for name, args := range map[string][]string{
-		"choose of recorded, current": {recorded, "--specs", "new"},
-		one:                           {recorded, "--spec-dir", one},
-		"choose of table":             {recorded, "-o", "xml"},
-		"holds no results folder":     {one},
+		"use recorded, current":   {recorded, "--specs", "new"},
+		one:                       {recorded, "--spec-dir", one},
+		"use table":               {recorded, "-o", "xml"},
+		"holds no results folder": {one},
 	} {
 		if got := reportSaid(args...); got.code != verdict.ExitUsage || !strings.Contains(got.stderr, name) || got.stdout != "" {
 			t.Errorf("%q: exit code %d, %q %q", args, got.code, got.stdout, got.stderr)

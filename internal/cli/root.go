@@ -1,4 +1,4 @@
-// Package cli is the command line of op-readiness: one file a verb, flags and
+// Package cli is the command line of op-readiness: one file per verb, flags and
 // wiring only. What a command does lives in the packages below.
 package cli
 
@@ -163,7 +163,7 @@ func (s *Surroundings) listen(ctx context.Context, cancel context.CancelFunc) {
 				return
 			}
 			if len(seen) == 0 {
-				fmt.Fprintf(s.Stderr, "op-readiness: %v: stopping; once more stops at once\n", sig)
+				fmt.Fprintf(s.Stderr, "op-readiness: %v: stopping; a second signal stops at once\n", sig)
 				close(s.stop)
 			}
 			seen[sig] = true

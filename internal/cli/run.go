@@ -66,7 +66,7 @@ version, and judge it. Everything that is learned goes into the report folder as
 it happens; a run that was killed goes on with --resume.
 
 An interrupt (ctrl-c, SIGTERM) stops gracefully: the tests that run clean up,
-and the results so far are written. The same once more stops at once. So does
+and the results so far are written. A second signal stops at once. So does
 --time-limit when its time is over, and then the exit code is the verdict's:
 what did not get its turn is not tested. A script in a Prow job that cleans up
 after this program says with --before-timeout how much of the job's time is its
@@ -81,7 +81,7 @@ configuration; 3 inconclusive, or the infrastructure failed; 130 interrupted.`,
 		Example: `  # The whole standard, on the cluster of the current kubeconfig
   op-readiness run --report-dir results
 
-  # Two categories, failed tests once more
+  # Two categories, retry failed tests once
   op-readiness run --category Core.Network --category Core.Storage --retries 1
 
   # The second of four shards
@@ -131,7 +131,7 @@ func (o *runOptions) addFlags(cmd *cobra.Command) {
 	f.BoolVar(&o.Lock, "lock", true, "keep other runs off the cluster, with a Lease in the namespace default")
 	f.BoolVar(&o.Wait, "wait", false, "wait while another run has the cluster")
 	f.StringVar(&o.Preflight, "preflight", assess.PreflightRefuse, "what a run does that cannot work on the cluster: refuse, warn and go on, or off, not to look")
-	f.BoolVar(&o.Probe, "probe", true, "let pods find out, before the tests, what the API does not tell, such as whether images can be pulled")
+	f.BoolVar(&o.Probe, "probe", true, "let pods find out, before the tests, what the API does not show, such as whether images can be pulled")
 	f.DurationVar(&o.ProbeTimeout, "probe-timeout", probe.DefaultLimit, "how long all probes may take, pulling images included")
 	f.DurationVar(&o.TimeLimit, "time-limit", 0, "stop gracefully this long after the start; cleaning up comes after it (default no limit)")
 	f.DurationVar(&o.BeforeTimeout, "before-timeout", 0, "in a Prow job, stop gracefully this long before the job's timeout, which has run since the job began (default at the timeout)")
@@ -160,15 +160,15 @@ func (o *runOptions) validate() error {
 	case o.Retries < 0:
 		return usageErrorf("--retries: not less than 0, not %d", o.Retries)
 	case o.Cluster != "" && o.Cluster != kwok.ProviderName:
-		return usageErrorf("--cluster: unknown provider %q: choose of %s", o.Cluster, kwok.ProviderName)
+		return usageErrorf("--cluster: unknown provider %q: use %s", o.Cluster, kwok.ProviderName)
 	case o.Cluster != "" && o.Kubeconfig != "":
 		return usageErrorf("--cluster makes a cluster, and --kubeconfig names one: leave one of them out")
 	case !slices.Contains(assess.SteerWays(), o.Steer):
-		return usageErrorf("--steer: unknown way %q: choose of %s", o.Steer, strings.Join(assess.SteerWays(), ", "))
+		return usageErrorf("--steer: unknown way %q: use %s", o.Steer, strings.Join(assess.SteerWays(), ", "))
 	case o.RuntimeClass != "" && (o.Steer == assess.SteerCordon || o.Steer == assess.SteerOff):
 		return usageErrorf("--runtime-class is given to pods by the admission policy, which --steer=%s does without: leave one of them out, or use --steer=%s (Kubernetes 1.36)", o.Steer, assess.SteerPolicy)
 	case !slices.Contains([]string{assess.PreflightRefuse, assess.PreflightWarn, assess.PreflightOff}, o.Preflight):
-		return usageErrorf("--preflight: unknown way %q: choose of %s, %s, %s", o.Preflight, assess.PreflightRefuse, assess.PreflightWarn, assess.PreflightOff)
+		return usageErrorf("--preflight: unknown way %q: use %s, %s, %s", o.Preflight, assess.PreflightRefuse, assess.PreflightWarn, assess.PreflightOff)
 	case o.ProbeTimeout < time.Second:
 		return usageErrorf("--probe-timeout: at least 1s, not %s", o.ProbeTimeout)
 	case o.TimeLimit != 0 && o.TimeLimit < time.Second:
@@ -176,7 +176,7 @@ func (o *runOptions) validate() error {
 	case o.BeforeTimeout != 0 && o.BeforeTimeout < time.Second:
 		return usageErrorf("--before-timeout: at least 1s, not %s", o.BeforeTimeout)
 	case o.LogFormat != "" && o.LogFormat != "text" && o.LogFormat != "json":
-		return usageErrorf("--log-format: unknown format %q: choose of text, json", o.LogFormat)
+		return usageErrorf("--log-format: unknown format %q: use text, json", o.LogFormat)
 	}
 	if err := e2e.CheckExtra(o.E2EArgs); err != nil {
 		return usageErrorf("--e2e-arg: %w", err)

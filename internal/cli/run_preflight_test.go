@@ -180,7 +180,7 @@ func TestARunWithoutWindowsNodesIsRefused(t *testing.T) {
 	s := newScene(t, e2etest.Script{Do: map[string][]string{"[sig-x] b": {e2etest.Fail}}})
 	s.kubeconfig = up.Kubeconfig
 	const says = "windows-nodes: the cluster has no Windows node"
-	s.want("a run", s.main(s.args()...), verdict.ExitInconclusive, says, "to mend: add 2 Windows nodes", "--preflight=warn")
+	s.want("a run", s.main(s.args()...), verdict.ExitInconclusive, says, "fix: add 2 Windows nodes", "--preflight=warn")
 	s.want("a dry run that looks", s.main(s.args("--dry-run", "--preflight=refuse")...), verdict.ExitInconclusive, says)
 	s.want("a dry run", s.main(s.args("--dry-run")...), verdict.ExitReady, "would run exactly these 6 tests")
 	if _, err := os.Stat(s.dir); err == nil {

@@ -124,7 +124,7 @@ func (o *runOptions) limited(ctx context.Context, job *prow.Job) (context.Contex
 	if o.BeforeTimeout > 0 {
 		switch {
 		case deadline.IsZero():
-			return nil, deadline, nil, usageErrorf("--before-timeout: this is no decorated Prow job, so there is no timeout: use --time-limit")
+			return nil, deadline, nil, usageErrorf("--before-timeout: this is not a decorated Prow job, so there is no timeout: use --time-limit")
 		case !deadline.After(now):
 			return nil, deadline, nil, fmt.Errorf("no time is left to test: the job has used it, but for the %s of --before-timeout: give the job a longer timeout, or find out what took so long before", o.BeforeTimeout)
 		}

@@ -79,7 +79,7 @@ func TestRunWithoutACluster(t *testing.T) {
 		"garbage":         {[]string{"--kubeconfig", garbage}, verdict.ExitUsage, garbage},
 		"another context": {[]string{"--kubeconfig", s.kubeconfig, "--context", "y"}, verdict.ExitUsage, `context "y" does not exist`},
 		"no server":       {[]string{"--kubeconfig", unreachable}, verdict.ExitInconclusive, "the API server " + closed.URL + " does not answer"},
-		"no Kubernetes":   {[]string{"--kubeconfig", other}, verdict.ExitInconclusive, "is no Kubernetes API server"},
+		"no Kubernetes":   {[]string{"--kubeconfig", other}, verdict.ExitInconclusive, "is not a Kubernetes API server"},
 	} {
 		s.want(what, s.main(append(append([]string{"run"}, common...), c.args...)...), c.code, c.says)
 		if _, err := os.Stat(s.dir); err == nil {
@@ -195,9 +195,9 @@ func TestRunUsage(t *testing.T) {
 		"--shards 0":                    {"--shards"},
 		"--procs 0":                     {"--procs"},
 		"--retries -1":                  {"--retries"},
-		"--cluster kind":                {"choose of kwok"},
+		"--cluster kind":                {"use kwok"},
 		"--cluster kwok":                {"leave one of them out"},
-		"--log-format yaml":             {"choose of text, json"},
+		"--log-format yaml":             {"use text, json"},
 		"-o yaml":                       {"--output"},
 		"--conformance-junit /none.xml": {"--conformance-junit"},
 		"--resume x":                    {"leave --report-dir out"},
@@ -271,7 +271,7 @@ func TestInterruptOnceStopsGracefully(t *testing.T) {
 	go func() { done <- s.mainWith(signals, s.args()...) }()
 	eventually(t, "the test that hangs has started", func() bool { return s.starts("[sig-x] b") == 1 })
 	signals <- os.Interrupt
-	s.want("the run", <-done, verdict.ExitInterrupted, "stopping; once more stops at once", "Results: "+s.dir)
+	s.want("the run", <-done, verdict.ExitInterrupted, "stopping; a second signal stops at once", "Results: "+s.dir)
 	run := s.results()
 	if !run.Interrupted || *run.Manifest.ExitCode != verdict.ExitInterrupted || run.Batches[0].Exit != "exit code 1" {
 		t.Errorf("interrupted %t, exit code %d, batch %+v", run.Interrupted, *run.Manifest.ExitCode, run.Batches[0])

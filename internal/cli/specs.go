@@ -260,7 +260,7 @@ func (o *specsLintOptions) run(s *Surroundings) error {
 		fmt.Fprintf(s.Stderr, "%d problems in the specs%s\n", len(problems), assess.CheckedAgainst(lists))
 		return exitWith(verdict.ExitUsage)
 	}
-	fmt.Fprintf(s.Stderr, "%d cases are as they should be%s\n", len(set.Cases), assess.CheckedAgainst(lists))
+	fmt.Fprintf(s.Stderr, "no problems found in %s%s\n", count(len(set.Cases), "case"), assess.CheckedAgainst(lists))
 	return nil
 }
 
@@ -327,7 +327,7 @@ func problemsOf(err error) []specs.Problem {
 	return nil
 }
 
-// write prints a problem a line, or in the format asked for.
+// write prints a problem per line, or in the format asked for.
 func (o *specsLintOptions) write(w io.Writer, problems []specs.Problem) error {
 	if o.output == string(report.FormatTable) {
 		for _, p := range problems {
@@ -357,7 +357,7 @@ func newSpecsCoverageCommand(s *Surroundings) *cobra.Command {
 		Short: "Count how much of the standard each Kubernetes version can prove",
 		Long: `Count the requirements that the tests of a Kubernetes version prove fully, in
 part, and not at all. What is counted is what the tests could show: whether they
-pass, a run tells.`,
+pass, a run shows.`,
 		Example: `  op-readiness specs coverage
   op-readiness specs coverage --kubernetes-version 1.36.3 -o markdown`,
 		Args: usageArgs(cobra.NoArgs),

@@ -79,9 +79,9 @@ func TestSpecs(t *testing.T) {
 			stderr: []string{"no such file or directory"}},
 
 		{name: "lint", args: "lint",
-			stderr: []string{"cases are as they should be, checked against the tests of Kubernetes v1.33.13, v1.34.4, v1.35.4, v1.36.3"}},
+			stderr: []string{"cases, checked against the tests of Kubernetes v1.33.13, v1.34.4, v1.35.4, v1.36.3"}},
 		{name: "lint of a folder", files: good, args: "lint --spec-dir SPECS --kubernetes-version 1.36.3",
-			stderr: []string{"1 cases are as they should be"}},
+			stderr: []string{"no problems found in 1 case"}},
 		{name: "lint of a focus that matches nothing", files: reference, args: "lint --spec-dir SPECS --kubernetes-version 1.36.3", code: verdict.ExitUsage,
 			stdout: []string{`spec.yaml:3: core-network-find-nothing: focus "should have the ability to find nothing" matches no test of Kubernetes v1.36.3`},
 			stderr: []string{"1 problems"}},

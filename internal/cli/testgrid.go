@@ -63,7 +63,7 @@ const folderDays = 3 * 365
 
 func (o *gridSource) validate() error {
 	if o.Days < 0 || o.Days > 36500 {
-		return usageErrorf("--days %d: it is 1 to 36500", o.Days)
+		return usageErrorf("--days %d: must be 1 to 36500", o.Days)
 	}
 	if o.Group != "" && o.Config == "" {
 		return usageErrorf("--group: it names a test group of --config, which is missing")
@@ -115,7 +115,7 @@ func unread(source *grid.Source, err error) error {
 		if strings.HasPrefix(source.Name, bucket.S3+"://") {
 			permission = "s3:ListBucket"
 		}
-		return fmt.Errorf("reading %s: %w; mend its name, or use credentials that have %s", source.Name, bucket.ErrNoBucket, permission)
+		return fmt.Errorf("reading %s: %w; fix its name, or use credentials that have %s", source.Name, bucket.ErrNoBucket, permission)
 	}
 	return fmt.Errorf("%s: %w", source.Name, source.Err(err))
 }
@@ -211,9 +211,9 @@ func newTestGridCheckCommand(s *Surroundings) *cobra.Command {
 	var o testGridCheckOptions
 	cmd := &cobra.Command{
 		Use:   "check SOURCE|CONFIG",
-		Short: "Say what TestGrid would not take as it is meant, and why",
+		Short: "Find what TestGrid would lose, refuse or show wrongly",
 		Long: `Read builds as TestGrid does, by its own code, and say what it would lose, refuse
-or show as something else, where, why, and how to mend it. SOURCE is what
+or show as something else, where, why, and how to fix it. SOURCE is what
 'testgrid preview' reads.
 
 CONFIG is a TestGrid configuration: a .yaml file, or a folder with nothing else.
@@ -375,10 +375,10 @@ which is shown as publishing it would.`,
 
 func (o *testGridPreviewOptions) run(ctx context.Context, s *Surroundings, name string) error {
 	if !slices.Contains([]string{previewTable, previewJSON, previewHTML}, o.Output) {
-		return usageErrorf("--output: unknown format %q: choose of table, json, html", o.Output)
+		return usageErrorf("--output: unknown format %q: use table, json, html", o.Output)
 	}
 	if o.Builds < 0 {
-		return usageErrorf("--builds %d: it is 1 or more", o.Builds)
+		return usageErrorf("--builds %d: must be 1 or more", o.Builds)
 	}
 	if err := o.validate(); err != nil {
 		return err

@@ -36,10 +36,10 @@ func Kubeconfig(data []byte) ([]string, error) {
 			break
 		}
 		if err != nil {
-			return nil, errors.New(strings.TrimSuffix("it is no YAML: "+inLine.FindString(err.Error()), ": "))
+			return nil, errors.New(strings.TrimSuffix("it is not YAML: "+inLine.FindString(err.Error()), ": "))
 		}
 		if len(doc.Content) != 1 || doc.Content[0].Kind != yaml.MappingNode {
-			return nil, errors.New("it is no kubeconfig: that is a mapping, with clusters, users and contexts")
+			return nil, errors.New("it is not a kubeconfig: that is a mapping, with clusters, users and contexts")
 		}
 		f.comments(&doc)
 		if err := f.walk(doc.Content[0], ""); err != nil {
@@ -263,7 +263,7 @@ func (f *finder) words(s string) {
 var oneWord = regexp.MustCompile("[^\\s\"'`,;(){}\\[\\]<>]+")
 
 // random reports whether a word looks like a key or a token: it is long, has
-// digits, and is no address, path, date or list.
+// digits, and is not an address, path, date or list.
 func random(s string) bool {
 	return len(s) >= 20 && strings.ContainsAny(s, "0123456789") && !strings.Contains(s, "://") && !strings.ContainsAny(s, " \n") && !fileName.MatchString(s) && !host.MatchString(s) && !date.MatchString(s) && entropy(s) >= 3
 }

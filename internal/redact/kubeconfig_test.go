@@ -69,7 +69,7 @@ clusters:
     server: https://0a1b2c3d4e5f6a7b8c9d0e1f2a3b4c5d.gr7.eu-west-1.eks.example.com:6443
     certificate-authority-data: LS0tLS1CRUdJTiBDRVJUSUZJQ0FURS0tLS0tCk1JSURCVENDQWUyZ0F3SUJBZ0lJ
     proxy-url: PROXY
-  #  0123456789 is no secret, and neither is /a/path/of-0123456789-some-length
+  #  0123456789 is not a secret, and neither is /a/path/of-0123456789-some-length
 contexts:
 - name: demo
   context: {cluster: demo, user: some-user, namespace: default}
@@ -150,12 +150,12 @@ func TestWhatIsNoKubeconfigIsRefused(t *testing.T) {
 		bomb += string(c) + ": &" + string(c) + " [" + strings.TrimSuffix(strings.Repeat("*"+string(c-1)+",", 10), ",") + "]\n"
 	}
 	for text, says := range map[string]string{
-		"":                               "no YAML",
-		"s3cret-token":                   "it is no kubeconfig",
-		"- s3cret-token":                 "it is no kubeconfig",
-		"users:\n\t- s3cret-token":       "no YAML: line 2",
-		"users: [{token: \"s3cret-token": "no YAML",
-		"users: *s3cret-token":           "no YAML",
+		"":                               "not YAML",
+		"s3cret-token":                   "it is not a kubeconfig",
+		"- s3cret-token":                 "it is not a kubeconfig",
+		"users:\n\t- s3cret-token":       "not YAML: line 2",
+		"users: [{token: \"s3cret-token": "not YAML",
+		"users: *s3cret-token":           "not YAML",
 		bomb:                             "its aliases",
 	} {
 		got, err := redact.Kubeconfig([]byte(text))

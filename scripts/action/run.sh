@@ -45,7 +45,7 @@ number() {
 
 case $command in
   run | plan | preflight | merge | publish | comment | cluster) ;;
-  *) fail "command: \"$command\" is not known: choose of run, plan, preflight, merge, publish, comment, cluster" ;;
+  *) fail "command: \"$command\" is not known: use run, plan, preflight, merge, publish, comment, cluster" ;;
 esac
 only kubeconfig "$OPR_KUBECONFIG" run preflight
 only categories "$OPR_CATEGORIES" run plan
@@ -103,7 +103,7 @@ args+=(${list[@]+"${list[@]}"})
 lines "$OPR_RESULTS"
 if [[ $command == merge || $command == publish || $command == comment ]]; then
   # A workflow that workflow_run triggers comments on what the other run left.
-  if [[ ${#list[@]} -eq 0 && $command != comment ]]; then fail "results: name the results folders, one a line"; fi
+  if [[ ${#list[@]} -eq 0 && $command != comment ]]; then fail "results: name the results folders, one per line"; fi
   args+=(-- ${list[@]+"${list[@]}"})
 fi
 

@@ -26,7 +26,7 @@ const module = "github.com/zricethezav/gitleaks/v8"
 var ownWays = []string{"curl-auth-header", "curl-auth-user", "generic-api-key", "jwt", "jwt-base64", "private-key"}
 
 // gitleaks wants a secret to end at a quote, a blank or a semicolon. In a log
-// any character that is no part of a word ends it, as in an address.
+// any character that is not a part of a word ends it, as in an address.
 const (
 	endInCode = "(?:[\\x60'\"\\s;]|\\\\[nr]|$)"
 	endInLog  = `(?:[^\w=-]|$)`

@@ -41,7 +41,7 @@ func node(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 			return realnode.Clean(ctx, stderr)
 		}
 	}
-	return errors.New("choose of prepare, up, clean")
+	return errors.New("use prepare, up, clean")
 }
 
 // prepare gets what a real node is made of. That a machine cannot have one is

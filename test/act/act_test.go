@@ -430,8 +430,8 @@ jobs:
 	}
 	says(t, log,
 		`matrix of plan: {"include":[{"shard":1,"shards":2,`,
-		`results: name the results folders, one a line`,
-		`command: "sideways" is not known: choose of run, plan`,
+		`results: name the results folders, one per line`,
+		`command: "sideways" is not known: use run, plan`,
 		`unknown command "$(touch pwned)"`,
 	)
 	if slices.Contains(strings.Fields(log.Said), "pwned") {
@@ -439,7 +439,7 @@ jobs:
 	}
 }
 
-// The texts of a results folder, on both streams, are no commands: not where it
+// The texts of a results folder, on both streams, are not commands: not where it
 // is merged, nor where it cannot be read.
 func TestAHostileResultsFolderCommandsNothing(t *testing.T) {
 	r := workflows(t)

@@ -256,7 +256,7 @@ func TestAForkFromItsPushToTheComment(t *testing.T) {
 	// A rerun replaces it, and the first attempt, late, does not.
 	s.ends(2, "success")
 	s.runs("workflow_run", triggered(16, 2), true, 1, "someone/clusters#7: comment updated")
-	s.runs("workflow_run", triggered(16, 1), true, 1, "someone/clusters#7: comment left alone: it tells newer results")
+	s.runs("workflow_run", triggered(16, 1), true, 1, "someone/clusters#7: comment left alone: it shows newer results")
 
 	// Nobody writes on what has moved on, or is over.
 	s.ends(3, "success")
@@ -268,7 +268,7 @@ func TestAForkFromItsPushToTheComment(t *testing.T) {
 		t.Errorf("the comment is\n%s", body)
 	}
 
-	// What the maintainer can mend is an error.
+	// What the maintainer can fix is an error.
 	s.open(head, false)
 	s.AddToken(token, githubtest.Token{Login: "github-actions[bot]", Installation: true})
 	s.runs("workflow_run", triggered(16, 3), false, 1, `it needs "pull-requests: write"`)

@@ -127,11 +127,11 @@ func TestInputsBecomeArgumentsAsTheyAre(t *testing.T) {
 
 func TestWrongInputsAreRefused(t *testing.T) {
 	for says, env := range map[string]map[string]string{
-		`command: "sideways" is not known: choose of run, plan`:          with("OPR_COMMAND", "sideways"),
+		`command: "sideways" is not known: use run, plan`:                with("OPR_COMMAND", "sideways"),
 		`shard: "2 of 3" does not say which of how many: write it as`:    with("OPR_SHARD", "2 of 3"),
 		`retries: "many" is not a whole number`:                          with("OPR_RETRIES", "many"),
 		`kubeconfig: the command "plan" does not take it, only run pref`: with("OPR_COMMAND", "plan", "OPR_KUBECONFIG", "/k"),
-		`results: name the results folders, one a line`:                  with("OPR_COMMAND", "merge"),
+		`results: name the results folders, one per line`:                with("OPR_COMMAND", "merge"),
 		`cluster: which one is to be made? Say kwok`:                     with("OPR_COMMAND", "cluster"),
 		`summary: "maybe" is not true or false`:                          with("OPR_SUMMARY", "maybe"),
 		`report-dir: it must not hold a line break`:                      with("OPR_REPORT_DIR", "a\nverdict=ready"),

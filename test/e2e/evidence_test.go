@@ -88,7 +88,7 @@ func TestWhatTheWatchLosesIsNotProven(t *testing.T) {
 			how.answer(w, r)
 		})
 		<-met
-		proxy.Mend()
+		proxy.Fix()
 		said := <-ended
 		if events(dir, result.TestFinished) != 1 {
 			t.Fatalf("%s: %s", how.name, said)

@@ -62,7 +62,7 @@ func TestEachRequestFailsOnce(t *testing.T) {
 			t.Run(way.steer+", "+how, func(t *testing.T) {
 				var broken once
 				s.proxy.BreakOnly(broken.match, answer)
-				defer s.proxy.Mend()
+				defer s.proxy.Fix()
 				r := s.start(t, nil, "--steer", way.steer, "--case", "steered")
 				run, j := r.ends(t)
 				ended(t, r, run, "steered:passed")
@@ -109,7 +109,7 @@ func TestAnOutageThatHeals(t *testing.T) {
 			if r.has(result.TestFinished, serial) {
 				t.Error("the pass was recorded before anybody could know whether the lock was held")
 			}
-			s.proxy.Mend()
+			s.proxy.Fix()
 			run, j := r.ends(t)
 			ended(t, r, run, "serial:passed")
 			onlySimulated(t, j)
@@ -140,7 +140,7 @@ func TestAnOutageThatDoesNotHeal(t *testing.T) {
 	if left := s.left(t); !strings.Contains(left, "lease mutatingadmissionpolicies mutatingadmissionpolicybindings") {
 		t.Errorf("the server was not away: left is %q", left)
 	}
-	s.proxy.Mend()
+	s.proxy.Fix()
 	next := s.start(t, nil, "--case", "plain")
 	run, j = next.ends(t)
 	ended(t, next, run, "plain:passed")
@@ -148,7 +148,7 @@ func TestAnOutageThatDoesNotHeal(t *testing.T) {
 	s.nothingLeft(t)
 }
 
-// An error that is no outage ends the run, and is told; what there is is judged
+// An error that is not an outage ends the run, and is told; what there is is judged
 // and written, and the run can be gone on with.
 func TestWhatAnErrorEndsIsJudged(t *testing.T) {
 	t.Parallel()
@@ -174,7 +174,7 @@ func TestWhatAnErrorEndsIsJudged(t *testing.T) {
 	if said := r.said.String(); !strings.Contains(said, "op-readiness: locking the cluster: ") || !strings.Contains(said, "allow get, create, update, delete of leases") {
 		t.Errorf("the error is not told:\n%s", said)
 	}
-	s.proxy.Mend()
+	s.proxy.Fix()
 	r.resume(t)
 	run, j = r.ends(t)
 	ended(t, r, run, "plain:passed serial:passed")
@@ -197,7 +197,7 @@ func TestTheLockGoesWhenSteeringStays(t *testing.T) {
 	if !strings.Contains(r.said.String(), "the next run removes what is left of the steering policy") {
 		t.Errorf("what is left is not told:\n%s", &r.said)
 	}
-	s.proxy.Mend()
+	s.proxy.Fix()
 	next := s.start(t, nil, "--case", "plain")
 	run, _ = next.ends(t)
 	ended(t, next, run, "plain:passed")

@@ -256,7 +256,7 @@ func ended(t *testing.T, r *runner, run *result.Run, want string) {
 }
 
 // onlySimulated reports reasons of a verdict that are about more than that the
-// cluster's Windows nodes are simulated, and that the cases are no requirements.
+// cluster's Windows nodes are simulated, and that the cases are not requirements.
 func onlySimulated(t *testing.T, j *verdict.Judgement) {
 	t.Helper()
 	for _, reason := range j.Reasons {

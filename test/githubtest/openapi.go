@@ -230,7 +230,7 @@ func (e *exchange) answer(status int, header http.Header, body []byte) error {
 			DocumentationURL *string `json:"documentation_url"`
 		}
 		if err := json.Unmarshal(body, &basic); err != nil || basic.Message == nil || basic.DocumentationURL == nil {
-			return fmt.Errorf("answer %d is no basic error: %.200s", status, body)
+			return fmt.Errorf("answer %d is not a basic error: %.200s", status, body)
 		}
 		return nil
 	}

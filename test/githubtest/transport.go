@@ -14,7 +14,7 @@ import (
 // a clock of its own (testing/synctest) can have latency and time limits.
 type Transport struct {
 	Handler http.Handler
-	// Latency is how long each way takes; nil is no time.
+	// Latency is how long each way takes; nil means none.
 	Latency func() time.Duration
 }
 

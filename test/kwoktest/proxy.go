@@ -133,8 +133,8 @@ func (p *Proxy) BreakOnly(match func(*http.Request) bool, answer http.HandlerFun
 	}
 }
 
-// Mend lets all requests through again, and cuts nothing.
-func (p *Proxy) Mend() {
+// Fix lets all requests through again, and cuts nothing.
+func (p *Proxy) Fix() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.become(nil)
@@ -166,7 +166,7 @@ func (p *Proxy) Delay(d time.Duration) http.HandlerFunc {
 	}
 }
 
-// StandStill keeps requests until the proxy is mended or broken in another way,
+// StandStill keeps requests until the proxy is fixed or broken in another way,
 // and passes on those whose clients are still there.
 func (p *Proxy) StandStill(w http.ResponseWriter, r *http.Request) {
 	p.mu.Lock()

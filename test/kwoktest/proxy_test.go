@@ -69,6 +69,6 @@ func TestTheProxyBreaksWhatMatchesAndNothingElse(t *testing.T) {
 	if there("kept") {
 		t.Error("a server that stands still has answered")
 	}
-	proxy.Mend()
+	proxy.Fix()
 	woken.Wait()
 }

@@ -10,7 +10,7 @@ import (
 )
 
 // An allowance says of which single changes of an event a ready run stays ready,
-// and why that is no lie.
+// and why that is not a lie.
 type allowance struct {
 	event  string // a pattern of types of events
 	field  string // a pattern of paths; "" is the event itself
@@ -65,12 +65,12 @@ var harmless = []allowance{
 	{"*", "outOfTime", "flipped", notFinished, "how a run ended is told at its end alone"},
 
 	{"run-started", "", "doubled", nil, "it may have been killed at once, and resumed"},
-	{"run-started", "", "swapped with case-decided", nil, "cases are decided anew, from the facts"},
+	{"run-started", "", "swapped with case-decided", nil, "cases are decided again, from the facts"},
 
 	{"run-started", "", "removed", ofMerged, "the executions of a merged run follow each other, each with its batches ended"},
 	{"run-finished", "*", "*", older, "the run went on after that"},
 
-	{"case-decided", "*", "*", nil, "cases are decided anew, from the facts"},
+	{"case-decided", "*", "*", nil, "cases are decided again, from the facts"},
 
 	{"batch-*", "batch.pid", "*", nil, "by this a run that is resumed finds a process that still lives"},
 	{"batch-*", "batch.pidStart", "*", nil, "by this a run that is resumed finds a process that still lives"},

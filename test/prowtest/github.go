@@ -56,7 +56,7 @@ func NewGitHub(t *testing.T) (*GitHub, github.Client) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	client.SetMax404Retries(0) // who is no member is none a second later
+	client.SetMax404Retries(0) // who is not a member now is not one a second later
 	return g, client
 }
 

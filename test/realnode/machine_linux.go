@@ -152,11 +152,11 @@ func Check(ctx context.Context) error {
 			what, packages = append(what, l.what), append(packages, l.pkg)
 		}
 		slices.Sort(packages)
-		mend := "install them"
+		fix := "install them"
 		if debian() {
-			mend = "apt-get install " + strings.Join(slices.Compact(packages), " ")
+			fix = "apt-get install " + strings.Join(slices.Compact(packages), " ")
 		}
-		missing = append(missing, fmt.Sprintf("programs: %s (%s)", strings.Join(what, ", "), mend))
+		missing = append(missing, fmt.Sprintf("programs: %s (%s)", strings.Join(what, ", "), fix))
 	}
 	if len(missing) == 0 {
 		if err := checkKernel(ctx); err != nil {

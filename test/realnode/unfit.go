@@ -12,7 +12,7 @@ const StateDir = "/var/lib/op-readiness-node"
 
 // UnfitError says why no real node can run on this machine.
 type UnfitError struct {
-	// Missing are the parts that it lacks, each with its mend where there is
+	// Missing are the parts that it lacks, each with its fix where there is
 	// one.
 	Missing []string
 }

@@ -163,8 +163,8 @@ func TestWhatIsNoRelease(t *testing.T) {
 		}
 	}
 	for _, version := range []string{"", "1.2.3", "v1", "v1.2", "v01.2.3", "v1.2.3-", "v1.2.3; rm -rf x", "v1.2.3\nv2.0.0"} {
-		refused("is no version", "commit", version, checksums(t, version))
-		refused("is no version", "build", version, t.TempDir())
+		refused("is not a version", "commit", version, checksums(t, version))
+		refused("is not a version", "build", version, t.TempDir())
 	}
 	for _, sums := range []string{"", filepath.Join(dir, "README.md"), checksums(t, "v1.2.4")} {
 		refused("is not the checksums.txt", "commit", "v1.2.3", sums)

@@ -41,7 +41,7 @@ type Config struct {
 func (c *Config) Path() string { return c.path }
 
 // Problem is something that is wrong with a field, for what only a later step
-// can see; the message ends with the mend.
+// can see; the message ends with the fix.
 func (c *Config) Problem(field, format string, args ...any) Problem {
 	return Problem{File: c.path, Line: c.line(field), Field: field, Message: fmt.Sprintf(format, args...)}
 }
@@ -88,7 +88,7 @@ func (c *Config) DashboardGroup() string {
 	return c.Name
 }
 
-// PeriodicsDashboard is the dashboard with one tab a cell.
+// PeriodicsDashboard is the dashboard with one tab per cell.
 func (c *Config) PeriodicsDashboard() string {
 	return c.dashboard(c.TestGrid.Dashboards.Periodics, "-periodics")
 }

@@ -119,7 +119,7 @@ func TestParse_refuses_what_no_schema_can(t *testing.T) {
 }
 
 // refused holds the problems against a golden file. Each must have a line,
-// unless it is the whole file's, and end with a mend.
+// unless it is the whole file's, and end with a fix.
 func refused(t *testing.T, name, file string, data []byte) {
 	t.Helper()
 	_, err := config.Parse(name+".yaml", data)
@@ -133,7 +133,7 @@ func refused(t *testing.T, name, file string, data []byte) {
 			t.Errorf("%v: has no line", p)
 		}
 		if !strings.ContainsAny(p.Message, ":.,") {
-			t.Errorf("%v: has no mend", p)
+			t.Errorf("%v: has no fix", p)
 		}
 	}
 }
@@ -413,7 +413,7 @@ func TestLoad_does_not_wait_for_what_is_no_file(t *testing.T) {
 	if _, err := config.Load(dir); err == nil || !strings.Contains(err.Error(), "is a folder: name the file, such as "+filepath.Join(dir, "op-readiness.yaml")) {
 		t.Errorf("a folder: %v", err)
 	}
-	if _, err := config.Load(os.DevNull); err == nil || !strings.Contains(err.Error(), "is no plain file: name one, or - for standard input") {
+	if _, err := config.Load(os.DevNull); err == nil || !strings.Contains(err.Error(), "is not a regular file: name one, or - for standard input") {
 		t.Errorf("a device: %v", err)
 	}
 }
@@ -433,7 +433,7 @@ func TestParse_many_problems_are_counted(t *testing.T) {
 		t.Fatalf("%d problems, want %d", problems.Count(), fields)
 	}
 	lines := strings.Split(err.Error(), "\n")
-	if len(lines) != 51 || !strings.HasPrefix(lines[0], "op-readiness.yaml:5: f0: is no field") || lines[50] != "op-readiness.yaml: and 89950 more problems, which are told when these are mended" {
+	if len(lines) != 51 || !strings.HasPrefix(lines[0], "op-readiness.yaml:5: f0: unknown field") || lines[50] != "op-readiness.yaml: and 89950 more problems, which are shown when these are fixed" {
 		t.Errorf("%d lines, from %q to %q", len(lines), lines[0], lines[len(lines)-1])
 	}
 }

@@ -7,7 +7,7 @@
 // descriptions and their tags the constraints of the JSON Schema ([Schema]),
 // and [Parse] holds a file against that schema, so that an editor and this
 // program say the same of it. What a schema cannot say is checked beside it.
-// Everything wrong is reported at once, each with file, line, field and mend.
+// Everything wrong is reported at once, each with file, line, field and fix.
 //
 // The package also says what follows from a file, purely: the cells of the
 // matrix ([Config.Cells]) and the jobs with their names ([Config.Jobs]). A

@@ -76,7 +76,7 @@ func matchesNothing(glob string) error {
 	case strings.TrimSpace(glob) == "":
 		return errors.New("is empty and matches no file: name one, or ** for all")
 	case strings.TrimSpace(glob) != glob:
-		return errors.New("begins or ends with a space and matches no file: take it away")
+		return errors.New("begins or ends with a space and matches no file: remove it")
 	case strings.Trim(glob, "{},") == "":
 		return errors.New("has nothing between its braces and matches no file: write {a,b}")
 	case strings.HasPrefix(glob, "!"):

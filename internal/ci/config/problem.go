@@ -16,9 +16,9 @@ type Problem struct {
 	Line int    `json:"line,omitempty"`
 	// Field is the field's path, such as matrix.windows[1]; "" is the file's.
 	Field string `json:"field,omitempty"`
-	// Message says what is wrong, and ends with the mend.
+	// Message says what is wrong, and ends with the fix.
 	Message string `json:"message"`
-	// More is how many problems this one stands for that are not told; else 0.
+	// More is how many problems this one stands for that are not shown; else 0.
 	More int `json:"more,omitempty"`
 }
 
@@ -38,7 +38,7 @@ func (p Problem) String() string {
 // file's order.
 type Problems []Problem
 
-// Error is one problem a line.
+// Error is one problem per line.
 func (p Problems) Error() string {
 	lines := make([]string, len(p))
 	for i, problem := range p {
@@ -47,7 +47,7 @@ func (p Problems) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// Count is how many problems there are, with those that are not told.
+// Count is how many problems there are, with those that are not shown.
 func (p Problems) Count() int {
 	n := 0
 	for _, problem := range p {
@@ -56,14 +56,14 @@ func (p Problems) Count() int {
 	return n
 }
 
-// told is what is told of the problems of a file, of which as many as dropped
+// shown is what is shown of the problems of a file, of which as many as dropped
 // were not kept.
-func (p Problems) told(file string, dropped int) Problems {
-	more := len(p) - maxTold + dropped
+func (p Problems) shown(file string, dropped int) Problems {
+	more := len(p) - maxShown + dropped
 	if more <= 0 {
 		return p
 	}
-	return append(p[:maxTold:maxTold], Problem{File: file, More: more, Message: fmt.Sprintf("and %d more problems, which are told when these are mended", more)})
+	return append(p[:maxShown:maxShown], Problem{File: file, More: more, Message: fmt.Sprintf("and %d more problems, which are shown when these are fixed", more)})
 }
 
 func (p Problems) sorted() Problems {
@@ -71,7 +71,7 @@ func (p Problems) sorted() Problems {
 	return slices.Compact(p)
 }
 
-// oneOf is the mend of an unknown name: what there is, and what was likely
+// oneOf is the fix of an unknown name: what there is, and what was likely
 // meant.
 func oneOf(name string, allowed []string) string {
 	text := "there is none"

@@ -32,9 +32,9 @@ const (
 	maxNodes = 50_000
 	// maxEntries bounds a mapping: decoding one takes the square of it.
 	maxEntries = 1000
-	// maxProblems is how many problems are kept, maxTold how many are told.
+	// maxProblems is how many problems are kept, maxShown how many are shown.
 	maxProblems = 1000
-	maxTold     = 50
+	maxShown    = 50
 )
 
 // Load reads the file at path. An error about what it says is Problems, with
@@ -69,7 +69,7 @@ func open(path string) (*os.File, error) {
 	case info.IsDir():
 		return nil, fmt.Errorf("%s is a folder: name the file, such as %s", path, filepath.Join(path, DefaultPath))
 	case !info.Mode().IsRegular() && path != "/dev/stdin" && !strings.HasPrefix(path, "/dev/fd/"):
-		return nil, fmt.Errorf("%s is no plain file: name one, or - for standard input", path)
+		return nil, fmt.Errorf("%s is not a regular file: name one, or - for standard input", path)
 	}
 	return os.Open(path)
 }
@@ -97,7 +97,7 @@ func Parse(name string, data []byte) (*Config, error) {
 		r.problems = append(r.problems, slices.DeleteFunc(c.validate(), func(p Problem) bool { return r.wrong(p.Field) })...)
 	}
 	if len(r.problems) > 0 {
-		return nil, r.problems.sorted().told(name, r.dropped)
+		return nil, r.problems.sorted().shown(name, r.dropped)
 	}
 	return c, nil
 }
@@ -151,7 +151,7 @@ func within(inner, outer string) bool {
 func (r *reader) document(data []byte) *yaml.Node {
 	switch {
 	case len(data) > maxFile:
-		r.add(0, "", "larger than %d bytes: this is no configuration", maxFile)
+		r.add(0, "", "larger than %d bytes: this is not a configuration file", maxFile)
 		return nil
 	case !utf8.Valid(data):
 		r.add(1+bytes.Count(data[:invalidAt(data)], []byte("\n")), "", "not UTF-8: save the file in that encoding")
@@ -229,7 +229,7 @@ func (r *reader) check(n *yaml.Node, s *jsonschema.Schema, field string) {
 	}
 	if r.visited++; r.visited > maxNodes {
 		if !r.tooMuch {
-			r.add(n.Line, field, "more than %d values: this is no configuration", maxNodes)
+			r.add(n.Line, field, "more than %d values: this is not a configuration file", maxNodes)
 		}
 		r.tooMuch = true
 		return
@@ -275,7 +275,7 @@ func described(a, s *jsonschema.Schema) *jsonschema.Schema {
 func (r *reader) wrongKind(n *yaml.Node, s *jsonschema.Schema, kind, field string) {
 	switch {
 	case kind == "null":
-		r.add(n.Line, field, "has no value: give it %s, or take it away", kindName(s.Type))
+		r.add(n.Line, field, "has no value: give it %s, or remove it", kindName(s.Type))
 	case s.Type == "string" && n.Kind == yaml.ScalarNode:
 		// 1.30 would be 1.3, and yes would be true, to whatever else reads the file.
 		r.add(n.Line, field, "is a %s to YAML: write it as text: %q", strings.Replace(kind, "integer", "number", 1), clip(n.Value))
@@ -338,7 +338,7 @@ func (r *reader) checkMapping(n *yaml.Node, s *jsonschema.Schema, field string) 
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		key, value := n.Content[i], n.Content[i+1]
 		if key.Kind != yaml.ScalarNode || key.Tag == "!!merge" {
-			r.add(key.Line, field, "has a key that is no name: write its fields out")
+			r.add(key.Line, field, "has a key that is not a name: write its fields out")
 			continue
 		}
 		path := key.Value
@@ -351,7 +351,7 @@ func (r *reader) checkMapping(n *yaml.Node, s *jsonschema.Schema, field string) 
 		}
 		seen[key.Value] = key.Line
 		if len(kept) == 2*maxEntries {
-			r.add(key.Line, field, "more than %d entries: this is no configuration", maxEntries)
+			r.add(key.Line, field, "more than %d entries: this is not a configuration file", maxEntries)
 			r.tooMuch = true
 			return
 		}
@@ -366,7 +366,7 @@ func (r *reader) checkMapping(n *yaml.Node, s *jsonschema.Schema, field string) 
 			r.dropped++
 			kept = kept[:len(kept)-2]
 		default:
-			r.add(key.Line, clip(path), "is no field: %s", oneOf(key.Value, names(s)))
+			r.add(key.Line, clip(path), "unknown field: %s", oneOf(key.Value, names(s)))
 			kept = kept[:len(kept)-2]
 		}
 	}
@@ -400,7 +400,7 @@ func names(s *jsonschema.Schema) []string {
 
 func (r *reader) checkList(n *yaml.Node, s *jsonschema.Schema, field string) {
 	if s.MinItems != nil && len(n.Content) < int(*s.MinItems) {
-		r.add(n.Line, field, "has no values: give it at least %d, or take it away where it may be absent", *s.MinItems)
+		r.add(n.Line, field, "has no values: give it at least %d, or remove it if it is optional", *s.MinItems)
 	}
 	first := map[string]int{}
 	for i, entry := range n.Content {
@@ -443,7 +443,7 @@ func (r *reader) checkText(n *yaml.Node, s *jsonschema.Schema, field string) {
 	case s.MaxLength != nil && size > int(*s.MaxLength):
 		r.add(n.Line, field, "%q has %d characters: use at most %d", clip(n.Value), size, *s.MaxLength)
 	case s.Pattern == durationPattern && !matches(s.Pattern, n.Value):
-		r.add(n.Line, field, "%q is no time: write it as 90m, 4h or 1h30m", clip(n.Value))
+		r.add(n.Line, field, "%q is not a duration: write it as 90m, 4h or 1h30m", clip(n.Value))
 	case s.Pattern != "" && !matches(s.Pattern, n.Value):
 		r.add(n.Line, field, "%q is not what this takes. %s", clip(n.Value), s.Description)
 	}

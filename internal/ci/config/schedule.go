@@ -97,7 +97,7 @@ var cronPart = regexp.MustCompile(`^(?:\*|(\d{1,2})(?:-(\d{1,2}))?)(?:/(\d{1,2})
 func parseCron(expr string) ([]int, error) {
 	fields := strings.Fields(expr)
 	if len(fields) != len(cronFields) {
-		return nil, fmt.Errorf("%q is no cron expression: write minute, hour, day, month and day of the week, such as \"17 3 * * *\"", clip(expr))
+		return nil, fmt.Errorf("%q is not a cron expression: write minute, hour, day, month and day of the week, such as \"17 3 * * *\"", clip(expr))
 	}
 	counts := make([]int, len(fields))
 	for i, f := range fields {

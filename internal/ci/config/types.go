@@ -40,7 +40,7 @@ type Matrix struct {
 	Isolation []string `yaml:"isolation,omitempty" jsonschema:"minItems=1,uniqueItems=true,enum=process,enum=hyperv"`
 	// Where the cluster comes from: existing (you bring its kubeconfig; the default), kwok (simulated, made for the run), capz (made by Prow's profile capz; its default), or a lower-case name of yours for existing ones, such as rke2 or aks.
 	Provider []string `yaml:"provider,omitempty" jsonschema:"minItems=1,uniqueItems=true,pattern=^[a-z0-9]([-.a-z0-9]*[a-z0-9])?$"`
-	// Cells to leave out: each entry takes away all cells that it matches. Axes that it does not name match anything.
+	// Cells to leave out: each entry removes all cells that it matches. Axes that it does not name match anything.
 	Exclude []Selector `yaml:"exclude,omitempty" jsonschema:"minItems=1"`
 	// Cells to add beside the combinations. Axes that an entry does not name have their first value.
 	Include []Include `yaml:"include,omitempty" jsonschema:"minItems=1"`
@@ -120,9 +120,9 @@ type Prow struct {
 	// Which conventions the jobs follow: plain (a cluster of yours, by a kubeconfig in a Secret), or capz (those of sig-windows in kubernetes/test-infra: clusters on Azure, made by windows-testing's run-capz-e2e.sh). Cells of provider kwok need neither.
 	Profile     string `yaml:"profile,omitempty" jsonschema:"default=plain,enum=plain,enum=capz"`
 	JobSettings `yaml:",inline"`
-	// Jobs for pull requests, started by a comment: one for the whole plan and one a category.
+	// Jobs for pull requests, started by a comment: one for the whole plan and one per category.
 	Presubmits Presubmits `yaml:"presubmits,omitempty"`
-	// One periodic job a cell of the matrix.
+	// One periodic job per cell of the matrix.
 	Periodics Periodics `yaml:"periodics,omitempty"`
 	// A job that builds the image after a merge; without this section there is none.
 	Postsubmit *PostsubmitJob `yaml:"postsubmit,omitempty"`
@@ -216,7 +216,7 @@ type Presubmits struct {
 	Blocking bool `yaml:"blocking,omitempty"`
 }
 
-// Periodics are the jobs of the matrix, one a cell.
+// Periodics are the jobs of the matrix, one per cell.
 type Periodics struct {
 	// Makes none.
 	Disabled bool `yaml:"disabled,omitempty"`
@@ -282,7 +282,7 @@ type TestGrid struct {
 	DeclaredElsewhere []string `yaml:"declaredElsewhere,omitempty" jsonschema:"minItems=1,uniqueItems=true"`
 	// Who declares the tabs of Prow jobs: file (the generated one), or annotations (of the jobs, for kubernetes/test-infra's configurator).
 	Tabs string `yaml:"tabs,omitempty" jsonschema:"default=file,enum=file,enum=annotations"`
-	// How a category is shown across all cells: tabs (one tab a category, fed by all cells), dashboards (one dashboard a category, with one tab a cell), or none. The default is tabs; for the buckets of kubernetes/test-infra it is dashboards.
+	// How a category is shown across all cells: tabs (one tab per category, fed by all cells), dashboards (one dashboard per category, with one tab per cell), or none. The default is tabs; for the buckets of kubernetes/test-infra it is dashboards.
 	Categories string `yaml:"categories,omitempty" jsonschema:"enum=tabs,enum=dashboards,enum=none"`
 	// How many days of results are shown.
 	DaysOfResults int `yaml:"daysOfResults,omitempty" jsonschema:"default=30,minimum=1,maximum=365"`
@@ -292,9 +292,9 @@ type TestGrid struct {
 	ColumnHeaders []string `yaml:"columnHeaders,omitempty" jsonschema:"minItems=1,uniqueItems=true"`
 	// Addresses that TestGrid mails, each as name@domain; none by default.
 	AlertEmails []string `yaml:"alertEmails,omitempty" jsonschema:"minItems=1,uniqueItems=true"`
-	// After how many failures in a row a row alerts.
+	// After how many consecutive failures a row alerts.
 	FailuresToAlert int `yaml:"failuresToAlert,omitempty" jsonschema:"default=2,minimum=1,maximum=100"`
-	// After how many passes in a row an alert ends.
+	// After how many consecutive passes an alert ends.
 	PassesToEndAlert int `yaml:"passesToEndAlert,omitempty" jsonschema:"default=1,minimum=1,maximum=100"`
 	// After how many hours without results a periodic job's tab is stale. The default is twice the time between its runs.
 	StaleHours int `yaml:"staleHours,omitempty" jsonschema:"minimum=1,maximum=8760"`
@@ -308,7 +308,7 @@ type TestGrid struct {
 
 // Dashboards are names of dashboards.
 type Dashboards struct {
-	// Tabs of periodic jobs, one a cell. The default is GROUP-periodics.
+	// Tabs of periodic jobs, one per cell. The default is GROUP-periodics.
 	Periodics string `yaml:"periodics,omitempty" jsonschema:"minLength=1"`
 	// Tabs of presubmits. The default is GROUP-presubmits.
 	Presubmits string `yaml:"presubmits,omitempty" jsonschema:"minLength=1"`

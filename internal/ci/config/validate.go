@@ -85,7 +85,7 @@ func (v *validator) matrix() {
 	for i, s := range m.Exclude {
 		field := fmt.Sprintf("matrix.exclude[%d]", i)
 		if v.selector(field, s) && !slices.ContainsFunc(all, s.Matches) {
-			v.add(field, "matches no cell, so it leaves out nothing: take it away, or name values that occur together")
+			v.add(field, "matches no cell, so it leaves out nothing: remove it, or name values that occur together")
 		}
 	}
 	cells := v.Cells()
@@ -99,13 +99,13 @@ func (v *validator) matrix() {
 			field = fmt.Sprintf("matrix.include[%d]", at)
 		}
 		if _, again := place[cell]; again && field != "matrix" {
-			v.add(field, "adds the cell %s, which is there already: take it away", cell.Title)
+			v.add(field, "adds the cell %s, which is there already: remove it", cell.Title)
 		}
 		place[cell] = field
 		v.version(field, cell)
 		v.capzCell(field, cell)
 		if cell.Provider == ProviderKwok && cell.Simulated() == "" {
-			v.once(field, "the cell %s is simulated, and Kubernetes %s is no release that can be had for it: name one with its patch, such as %s", cell.Title, cell.Kubernetes, specs.Catalogues()[len(specs.Catalogues())-1])
+			v.once(field, "the cell %s is simulated, and Kubernetes %s is not a release that can be fetched for it: name one with its patch, such as %s", cell.Title, cell.Kubernetes, specs.Catalogues()[len(specs.Catalogues())-1])
 		}
 	}
 	v.categories("run.categories", v.Run.Categories, specs.Categories())
@@ -125,7 +125,7 @@ func (v *validator) selector(field string, s Selector) bool {
 		}
 		for _, value := range s.axis(axis) {
 			if !slices.Contains(known, value) {
-				v.add(field+"."+axis, "%q is no value of the matrix: %s", value, oneOf(value, known))
+				v.add(field+"."+axis, "%q is not in the matrix: %s", value, oneOf(value, known))
 				ok = false
 			}
 		}
@@ -216,7 +216,7 @@ func (v *validator) selectors(field string, all []Selector) {
 	for i, s := range all {
 		at := fmt.Sprintf("%s[%d]", field, i)
 		if v.selector(at, s) && !slices.ContainsFunc(v.Cells(), s.Matches) {
-			v.add(at, "matches no cell: name less, or values that occur together")
+			v.add(at, "matches no cell: name fewer values, or values that occur together")
 		}
 	}
 }
@@ -229,7 +229,7 @@ func (v *validator) gitHub() {
 		field := fmt.Sprintf("github.overrides[%d]", i)
 		v.gitHubSecret(field+".kubeconfigSecret", o.KubeconfigSecret)
 		if v.selector(field+".when", o.When) && !slices.ContainsFunc(v.Cells(), o.When.Matches) {
-			v.add(field+".when", "matches no cell: name less, or values that occur together")
+			v.add(field+".when", "matches no cell: name fewer values, or values that occur together")
 		}
 	}
 	if s := g.Scheduled; s != nil {
@@ -255,10 +255,10 @@ func (v *validator) gitHub() {
 		}
 	}
 	if g.Scheduled != nil && len(scheduled) == 0 {
-		v.add("github.scheduled", "has no cell to test: all are of capz, which only Prow can make; add others, or take it away")
+		v.add("github.scheduled", "has no cell to test: all are of capz, which only Prow can make; add others, or remove it")
 	}
 	if g.PullRequests != nil && len(pulled) == 0 {
-		v.add("github.pullRequests", "has no cell to test: all are of capz, which only Prow can make; add others, or take it away")
+		v.add("github.pullRequests", "has no cell to test: all are of capz, which only Prow can make; add others, or remove it")
 	}
 	if len(scheduled) > maxGitHubMatrix {
 		v.add("github.scheduled", "has %d cells, and GitHub Actions take at most %d: name fewer with cells", len(scheduled), maxGitHubMatrix)

@@ -29,7 +29,7 @@ func (v *validator) jobs() {
 		v.presetEnv(j)
 		if j.Kind != Periodic && slices.ContainsFunc(s.ExtraRefs, func(r ExtraRef) bool { return strings.EqualFold(r.Org+"/"+r.Repo, v.Repository) }) {
 			field, _ := v.source(j, func(s JobSettings) bool { return s.ExtraRefs != nil })
-			v.once(field+".extraRefs", "the job %s clones %s for the change that it tests, and again by this, which Prow refuses: take it away", j.Name, v.Repository)
+			v.once(field+".extraRefs", "the job %s clones %s for the change that it tests, and again by this, which Prow refuses: remove it", j.Name, v.Repository)
 		}
 		v.kubeconfig(j, secrets)
 	}
@@ -155,9 +155,9 @@ func (v *validator) timeout(j Job) {
 	if j.Cell.Provider == ProviderKwok {
 		return // most of it cannot be tested there
 	}
-	shards, mend := v.Run.Shards, "make it longer, or run.shards larger"
+	shards, fix := v.Run.Shards, "make it longer, or run.shards larger"
 	if j.InProw {
-		shards, mend = 1, "make it longer, or select fewer categories"
+		shards, fix = 1, "make it longer, or select fewer categories"
 	}
 	all, longest := v.expect(j)
 	need := max(longest, all/time.Duration(shards*v.Run.Procs))
@@ -165,7 +165,7 @@ func (v *validator) timeout(j Job) {
 		need += j.Cell.Setup()
 	}
 	if left < need {
-		v.once(field, "%s is shorter than the longest shard of the job %s, which is expected to take %s: %s", j.Settings.Timeout, j.Name, Duration(need.Round(time.Minute)), mend)
+		v.once(field, "%s is shorter than the longest shard of the job %s, which is expected to take %s: %s", j.Settings.Timeout, j.Name, Duration(need.Round(time.Minute)), fix)
 	}
 }
 

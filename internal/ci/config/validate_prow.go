@@ -57,7 +57,7 @@ func (v *validator) override(field string, o *Override) {
 		}
 	}
 	if (len(o.When.Branches) > 0 || len(o.When.Categories) > 0) && len(o.given()) > 0 {
-		v.add(field, "sets a schedule for presubmits, which have none: take it away, or when.branches and when.categories")
+		v.add(field, "sets a schedule for presubmits, which have none: remove it, or when.branches and when.categories")
 	}
 	if selectors && !slices.ContainsFunc(v.Jobs(), func(j Job) bool {
 		if len(o.When.Branches) == 0 || j.Kind != Presubmit {
@@ -65,7 +65,7 @@ func (v *validator) override(field string, o *Override) {
 		}
 		return o.When.matches(j, o.When.Branches[0])
 	}) {
-		v.add(field+".when", "matches no job: name less, or values that occur together")
+		v.add(field+".when", "matches no job: name fewer values, or values that occur together")
 	}
 }
 
@@ -78,23 +78,23 @@ func (v *validator) settings(field string, s JobSettings) {
 	for _, name := range slices.Sorted(maps.Keys(s.Env)) {
 		switch {
 		case !envName.MatchString(name):
-			v.add(field+".env."+name, "is no name of a variable: use letters, digits and _")
+			v.add(field+".env."+name, "is not a variable name: use letters, digits and _")
 		case reservedEnv.MatchString(name):
-			v.add(field+".env."+name, "is set by Prow itself: take it away")
+			v.add(field+".env."+name, "is set by Prow itself: remove it")
 		}
 	}
 	if s.ServiceAccount != "" && len(validation.IsDNS1123Subdomain(s.ServiceAccount)) > 0 {
-		v.add(field+".serviceAccount", "%q is no name of a service account: use small letters, digits, - and .", s.ServiceAccount)
+		v.add(field+".serviceAccount", "%q is not a service account name: use small letters, digits, - and .", s.ServiceAccount)
 	}
 	presets := v.Presets()
 	for _, label := range slices.Sorted(maps.Keys(s.Labels)) {
 		switch at := field + ".labels." + label; {
 		case len(validation.IsQualifiedName(label)) > 0:
-			v.add(at, "%q is no name of a label: use letters, digits, -, _ and ., at most 63", label)
+			v.add(at, "%q is not a label name: use letters, digits, -, _ and ., at most 63", label)
 		case len(validation.IsValidLabelValue(s.Labels[label])) > 0:
-			v.add(at, "%q is no value of a label: use letters, digits, -, _ and ., at most 63", s.Labels[label])
+			v.add(at, "%q is not a label value: use letters, digits, -, _ and ., at most 63", s.Labels[label])
 		case strings.HasPrefix(label, "prow.k8s.io/") || label == "created-by-prow":
-			v.add(at, "is set by Prow itself: take it away")
+			v.add(at, "is set by Prow itself: remove it")
 		}
 		if !strings.HasPrefix(label, "preset-") {
 			continue
@@ -108,7 +108,7 @@ func (v *validator) settings(field string, s JobSettings) {
 		}
 		switch at := field + ".labels." + label; {
 		case len(values) == 0:
-			v.add(at, "is no known preset: %s; or add it to prow.presets", oneOf(label, labels))
+			v.add(at, "unknown preset: %s; or add it to prow.presets", oneOf(label, labels))
 		case !slices.Contains(values, s.Labels[label]):
 			v.add(at, "%q applies no preset: %s", s.Labels[label], oneOf(s.Labels[label], values))
 		}
@@ -126,7 +126,7 @@ func (v *validator) settings(field string, s JobSettings) {
 			workdirs++
 		}
 		if ref.Workdir && v.Prow.Profile == ProfileCAPZ && field != "prow.postsubmit" {
-			v.add(at+".workdir", "is set, and jobs of profile capz start in windows-testing: take it away")
+			v.add(at+".workdir", "is set, and jobs of profile capz start in windows-testing: remove it")
 		}
 		if workdirs > 1 {
 			v.add(at+".workdir", "is set for a second repository: a job starts in one")
@@ -171,7 +171,7 @@ func (v *validator) schedule(field string, s Schedule) {
 func (v *validator) patterns(field string, patterns []string) {
 	for i, p := range patterns {
 		if _, err := regexp.Compile(p); err != nil {
-			v.add(fmt.Sprintf("%s[%d]", field, i), "%q is no regular expression: %s", p, strings.TrimPrefix(err.Error(), "error parsing regexp: "))
+			v.add(fmt.Sprintf("%s[%d]", field, i), "%q is not a regular expression: %s", p, strings.TrimPrefix(err.Error(), "error parsing regexp: "))
 		}
 	}
 }

@@ -16,8 +16,8 @@ func (v *validator) gitHubSecret(field, name string) {
 	switch {
 	case name == "":
 	case !gitHubName.MatchString(plain):
-		v.add(field, "%q is no name of a secret: GitHub takes letters, digits and underscores, and no digit first", name)
+		v.add(field, "%q is not a secret name: GitHub takes letters, digits and underscores, and no digit first", name)
 	case strings.HasPrefix(strings.ToUpper(plain), "GITHUB_"):
-		v.add(field, "%q begins with GITHUB_, which GitHub keeps for itself: take another name", name)
+		v.add(field, "%q begins with GITHUB_, which GitHub keeps for itself: use another name", name)
 	}
 }

@@ -17,8 +17,8 @@ github: {kubeconfigSecret: %q, pullRequests: {}}
 `
 	for name, says := range map[string]string{
 		"KUBECONFIG": "", "KUBECONFIG_{cell}": "", "kube-{windows}": "", "_x": "",
-		"K}} ${{ github.token": "is no name of a secret", "A || github.token": "is no name of a secret", "9LIVES": "is no name of a secret",
-		"A B": "is no name of a secret", "github_token": "which GitHub keeps for itself", "K_{nothing}": "stands for nothing",
+		"K}} ${{ github.token": "is not a secret name", "A || github.token": "is not a secret name", "9LIVES": "is not a secret name",
+		"A B": "is not a secret name", "github_token": "which GitHub keeps for itself", "K_{nothing}": "stands for nothing",
 	} {
 		_, err := config.Parse("op-readiness.yaml", fmt.Appendf(nil, file, name))
 		if said := fmt.Sprint(err); (says == "") != (err == nil) || !strings.Contains(said, says) {

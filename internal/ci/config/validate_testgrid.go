@@ -54,7 +54,7 @@ func (v *validator) testGrid() {
 	}
 	for i, name := range t.DeclaredElsewhere {
 		if strings.HasPrefix(name, group+"-") {
-			v.add(fmt.Sprintf("testgrid.declaredElsewhere[%d]", i), "%q begins with the dashboard group's name, and kubernetes/test-infra wants such a dashboard in that group, which is declared here: take it away here, or rename it there", name)
+			v.add(fmt.Sprintf("testgrid.declaredElsewhere[%d]", i), "%q begins with the dashboard group's name, and kubernetes/test-infra wants such a dashboard in that group, which is declared here: remove it here, or rename it there", name)
 		}
 	}
 	own := append([]string{group}, v.ownDashboards()...)
@@ -74,7 +74,7 @@ func (v *validator) testGrid() {
 	}
 	for i, h := range t.ColumnHeaders {
 		if slices.Contains(BaseColumnHeaders(), h) {
-			v.add(fmt.Sprintf("testgrid.columnHeaders[%d]", i), "%q is always there: take it away", h)
+			v.add(fmt.Sprintf("testgrid.columnHeaders[%d]", i), "%q is always there: remove it", h)
 		}
 	}
 }

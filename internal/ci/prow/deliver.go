@@ -65,7 +65,7 @@ func realPath(path string) (string, error) {
 	return filepath.EvalSymlinks(abs)
 }
 
-// escape makes a path a pattern that matches only itself.
+// escape turns a path into a pattern that matches only itself.
 func escape(path string) string {
 	if filepath.Separator == '\\' {
 		return path // there patterns have no escapes

@@ -102,7 +102,7 @@ func (j *Job) GracePeriod() time.Duration {
 
 // TimeToStop is how long after Prow's interrupt, or the [Job.Deadline], the tests
 // may take to be over: the grace period without what writing results takes, and
-// of a reserve a quarter, for it is somebody else's. 0 is no limit, also for a
+// of a reserve a quarter, for it is somebody else's. 0 means no limit, also for a
 // nil j.
 func (j *Job) TimeToStop(reserve time.Duration) time.Duration {
 	if j == nil {

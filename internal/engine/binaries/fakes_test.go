@@ -44,7 +44,7 @@ func TestMain(m *testing.M) {
 // "builds" are scripts that report the version given by the ldflags. It is
 // steered by files in $FAKE_GO:
 //
-//	log        each command it was given, one a line
+//	log        each command it was given, one per line
 //	fail       when there: builds fail, printing its content
 //	hold       when there: builds wait until it is gone
 //	hang       when there: builds start a child, note its id in it, and wait

@@ -43,7 +43,7 @@ type CorruptError struct {
 }
 
 func (e *CorruptError) Error() string {
-	return fmt.Sprintf("%s is not what was put into the cache: expected %s, found %s: delete it and run the command again, it will be obtained anew: rm %q %q",
+	return fmt.Sprintf("%s is not what was put into the cache: expected %s, found %s: delete it and run the command again to obtain a new copy: rm %q %q",
 		e.Path, e.Expected, e.Found, e.Path, e.Path+manifestSuffix)
 }
 

@@ -98,7 +98,7 @@ func ParseName(s string) (Name, error) {
 	for _, name := range Names() {
 		all = append(all, string(name))
 	}
-	return "", fmt.Errorf("unknown binary %q: choose of %s", s, strings.Join(all, ", "))
+	return "", fmt.Errorf("unknown binary %q: use %s", s, strings.Join(all, ", "))
 }
 
 // ofFamily returns the names of family f among names, sorted, each once.

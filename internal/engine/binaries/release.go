@@ -144,7 +144,7 @@ func (s *Store) fetch(ctx context.Context, c component, b bundle, work string) e
 	err = s.stillTelling(fmt.Sprintf("%s: downloading", c), func() error {
 		err := s.save(ctx, b.url, file, newHash(), sum)
 		if isTransport(err) && ctx.Err() == nil {
-			s.tellf("%s: %v; trying once more", c, err)
+			s.tellf("%s: %v; trying again", c, err)
 			err = s.save(ctx, b.url, file, newHash(), sum)
 		}
 		return err

@@ -32,7 +32,7 @@ func ParseSource(s string) (Source, error) {
 	case Auto, Release, Build:
 		return source, nil
 	}
-	return "", fmt.Errorf("unknown source %q: choose of auto, release, build", s)
+	return "", fmt.Errorf("unknown source %q: use auto, release, build", s)
 }
 
 // Store is a cache of binaries and the means to fill it. The zero value of

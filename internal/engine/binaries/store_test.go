@@ -59,7 +59,7 @@ func TestChangedBinaryIsRefusedWithTheWayOut(t *testing.T) {
 			}
 		})
 	}
-	t.Run("mend", func(t *testing.T) {
+	t.Run("fix", func(t *testing.T) {
 		for _, file := range []string{path, path + ".manifest.json"} {
 			if err := os.Remove(file); err != nil {
 				t.Fatal(err)

@@ -13,7 +13,7 @@ func CheckExtra(args []string) error {
 	for _, arg := range args {
 		name, ok := flagOf(arg)
 		if !ok {
-			return fmt.Errorf("%q is no flag of e2e.test with its value: write it as --flag=value", arg)
+			return fmt.Errorf("%q is not a flag of e2e.test with its value: write it as --flag=value", arg)
 		}
 		switch flag := classOf(name); {
 		case flag == nil:

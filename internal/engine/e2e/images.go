@@ -10,7 +10,7 @@ import (
 )
 
 // An image's name as e2e.test prints it: registry, path, tag. What else is
-// printed, such as warnings, is no name.
+// printed, such as warnings, is not a name.
 var imageName = regexp.MustCompile(`^[a-z0-9][a-z0-9.:-]*(/[a-z0-9][a-z0-9._-]*)+:[A-Za-z0-9_][A-Za-z0-9._-]{0,127}$`)
 
 // Images asks the binary for the images of its tests, as nodes pull them.

@@ -155,7 +155,7 @@ func (o *Output) take(line string) {
 	o.unconfirmed()
 	if o.current != "" {
 		if m := destroying.FindStringSubmatch(line); m != nil {
-			// What is no time is the zero time.
+			// What is not a duration is the zero time.
 			at, _ := time.ParseInLocation(stamp, m[2], time.Local)
 			o.listener.Destroyed(m[1], at)
 		}

@@ -197,7 +197,7 @@ func TestOutputOfTestsThatSpeakLikeGinkgo(t *testing.T) {
 			"I0102 e2e.go:109] Starting e2e run \"one\" on Ginkgo node 1\n  Starting e2e run \"two\"\n",
 			[]string{"run one"}, "",
 		},
-		"a run id that is no label": {
+		"a run id that is not a label": {
 			"  Starting e2e run \"a), (b\"\n", nil, "",
 		},
 		"a suite node with a name of two words": {

@@ -98,7 +98,7 @@ func suiteOf(list ...string) string {
 	return `[{"SuiteSucceeded": true, "SpecReports": [` + strings.Join(list, ",") + `]}]`
 }
 
-// What is no state of ginkgo's is no pass.
+// What is not a state of ginkgo's is not a pass.
 func TestStatesOfTheReport(t *testing.T) {
 	for state, want := range map[string]result.TestState{
 		`"passed"`: result.TestPassed, `"skipped"`: result.TestSkipped, `"failed"`: result.TestFailed, `"timedout"`: result.TestFailed, `"panicked"`: result.TestFailed,
@@ -172,7 +172,7 @@ func TestReadReportRefusesWhatIsNone(t *testing.T) {
 		}
 	}
 	if _, err := e2e.ReadReport(filepath.Join(t.TempDir(), "none"), nil); err == nil {
-		t.Error("a missing file is no error")
+		t.Error("a missing file is not an error")
 	}
 	path := reportFile(t, "")
 	if err := os.Truncate(path, 2<<30); err != nil {

@@ -140,7 +140,7 @@ func TestTheDigestTellsPlansApart(t *testing.T) {
 			t.Errorf("%s: the digest is the same", what)
 		}
 	}
-	// Tests that are not selected are no part of it.
+	// Tests that are not selected are not part of it.
 	r := small(on("a", time.Minute, "1"), on("b", time.Minute, "2"))
 	r.Tests.Tests = r.Tests.Tests[:2]
 	if makePlan(t, r).Digest != base {
@@ -347,7 +347,7 @@ func TestSelection(t *testing.T) {
 	}
 }
 
-func TestErrorsSayWhatIsWrongAndHowToMendIt(t *testing.T) {
+func TestErrorsSayWhatIsWrongAndHowToFixIt(t *testing.T) {
 	req := request(t)
 	req.Selection = result.Selection{
 		Categories: []specs.Category{"Core.Netwok"}, Cases: []string{"core-network-custm-dns"}, Labels: []string{"api-ony"}, Capabilities: []string{"netpoll", "zzzzzzzz"},

@@ -102,12 +102,12 @@ func unknown(what, name string, known map[string]bool) error {
 		return fmt.Errorf("unknown %s %q: these specs have none", what, name)
 	}
 	const few = 30
-	mend := "known are " + strings.Join(names, ", ")
+	fix := "known are " + strings.Join(names, ", ")
 	if len(names) > few {
-		mend = fmt.Sprintf("'op-readiness specs list' names all %d", len(names))
+		fix = fmt.Sprintf("'op-readiness specs list' names all %d", len(names))
 	}
 	if near := specs.Nearest(name, names); near != "" {
-		mend = fmt.Sprintf("did you mean %s? %s%s", near, strings.ToUpper(mend[:1]), mend[1:])
+		fix = fmt.Sprintf("did you mean %s? %s%s", near, strings.ToUpper(fix[:1]), fix[1:])
 	}
-	return fmt.Errorf("unknown %s %q: %s", what, name, mend)
+	return fmt.Errorf("unknown %s %q: %s", what, name, fix)
 }

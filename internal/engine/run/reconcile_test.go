@@ -54,7 +54,7 @@ func TestOutputReportAndExitCodeAreReconciled(t *testing.T) {
 			want:  "a:passed,passed b:failed",
 			suite: `"[sig-x] b": ginkgo's report says failed, and the output does not have its end`, message: "[FAILED] expected a Windows node",
 		},
-		// They contradict each other: the worse counts, and it is no pass.
+		// They contradict each other: the worse counts, and it is not a pass.
 		e2etest.Lie: {
 			want: "a:passed,passed b:passed,failed", contradiction: true,
 			suite: `"[sig-x] b": the output says passed, and ginkgo's report says failed`, message: "[FAILED] it did not pass",

@@ -114,7 +114,7 @@ type Options struct {
 	// context of [Run] stops at once.
 	Stop <-chan struct{}
 	// StopWithin is how long after Stop, or after Deadline, the run has until it
-	// is killed; 0 is no limit. Half of it is e2e.test's to clean up, then its
+	// is killed; 0 means no limit. Half of it is e2e.test's to clean up, then its
 	// namespaces are removed, the conditions taken away and the lock released, each
 	// in a share of its own, and a tenth is left.
 	StopWithin time.Duration

@@ -115,7 +115,7 @@ func open(ctx context.Context, url string, o bucket.Options) (*bucket.Bucket, er
 		if info, err := os.Stat(at.Dir); errors.Is(err, os.ErrNotExist) {
 			return nil, fmt.Errorf("reading %s: the folder %w", url, bucket.ErrNotExist)
 		} else if err != nil || !info.IsDir() {
-			return nil, errors.Join(err, fmt.Errorf("reading %s: it is no folder", url))
+			return nil, errors.Join(err, fmt.Errorf("reading %s: it is not a folder", url))
 		}
 	}
 	return bucket.Open(ctx, url, o)

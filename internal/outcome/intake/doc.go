@@ -4,7 +4,7 @@
 // bucket, laid out as Prow does.
 //
 // Both are hostile input. Nothing is taken but the files that a results folder
-// consists of, by their names; a name that means harm, an entry that is no plain
+// consists of, by their names; a name that means harm, an entry that is not a plain
 // file, and anything above the [Limits] refuses the whole. What was refused
 // leaves nothing behind. What the files say is judged later, by package result.
 package intake

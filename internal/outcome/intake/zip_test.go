@@ -354,7 +354,7 @@ func tree(t testing.TB, dir string) []string {
 			return err
 		}
 		if !d.Type().IsRegular() {
-			t.Errorf("%s is no regular file", path)
+			t.Errorf("%s is not a regular file", path)
 		}
 		rel, err := filepath.Rel(dir, path)
 		all = append(all, filepath.ToSlash(rel))

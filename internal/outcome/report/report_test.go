@@ -151,7 +151,7 @@ func TestReports(t *testing.T) {
 		t.Error("a terminal of 20 columns gets something else")
 	}
 	results := report.Results{Run: run, Judgement: verdict.Judge(run)}
-	if err := results.Write(&bytes.Buffer{}, "yaml"); err == nil || !strings.Contains(err.Error(), "choose of table, json, markdown, csv") {
+	if err := results.Write(&bytes.Buffer{}, "yaml"); err == nil || !strings.Contains(err.Error(), "use table, json, markdown, csv") {
 		t.Errorf("an unknown format: %v", err)
 	}
 }

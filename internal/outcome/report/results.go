@@ -43,7 +43,7 @@ func (w *JudgedWith) lines(now verdict.Verdict) []string {
 	if w == nil {
 		return nil
 	}
-	head := fmt.Sprintf("Judged anew with %s, and not with the cases that the run had planned: ", short(w.Specs, maxText))
+	head := fmt.Sprintf("Judged again with %s, and not with the cases that the run had planned: ", short(w.Specs, maxText))
 	if now != w.Was {
 		head += fmt.Sprintf("%s, was %s; ", now, w.Was)
 	}
@@ -81,7 +81,7 @@ type jsonResults struct {
 	Judgement         *verdict.Judgement     `json:"judgement"`
 }
 
-// Write writes the report: the verdict, a row a category, a row a case.
+// Write writes the report: the verdict, a row per category, a row per case.
 func (r *Results) Write(w io.Writer, format Format) error {
 	switch format {
 	case FormatTable:
@@ -325,7 +325,7 @@ var columns = map[verdict.Outcome]string{
 	verdict.NotTested: "Not tested", verdict.NotApplicable: "N/A", verdict.NotImplemented: "No test",
 }
 
-// categories is one row a category. Columns of outcomes that none has are
+// categories is one row per category. Columns of outcomes that none has are
 // left out.
 func (r *Results) categories() *Table {
 	t := &Table{Header: []string{"Category", "Verdict", "Proven", "In part", "Of"}}
@@ -358,7 +358,7 @@ func count(n int) string {
 	return strconv.Itoa(n)
 }
 
-// cases is one row a case, with at most limit bytes in a cell.
+// cases is one row per case, with at most limit bytes in a cell.
 func (r *Results) cases(limit int) *Table {
 	t := &Table{Header: []string{"Case", "Outcome", "Time", "Requirement", "Why"}}
 	for i := range r.Judgement.Cases {

@@ -42,7 +42,7 @@ func ValidFormat(f Format) error {
 	case FormatTable, FormatJSON, FormatMarkdown, FormatCSV:
 		return nil
 	}
-	return fmt.Errorf("unknown format %q: choose of table, json, markdown, csv", f)
+	return fmt.Errorf("unknown format %q: use table, json, markdown, csv", f)
 }
 
 // Write writes t to w in the given format.

@@ -6,7 +6,7 @@
 //	results.jsonl        events, one JSON object a line, flushed as they happen
 //	junit_<cat>_<NN>.xml one JUnit file a category and part
 //	metadata.json        what becomes finished.json's metadata
-//	logs/                one file a batch
+//	logs/                one file per batch
 //
 // A run appends to results.jsonl before it goes on, so what a killed run had
 // finished can be read back; a last line that was cut off is dropped, and

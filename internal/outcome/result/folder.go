@@ -367,7 +367,7 @@ func (f *Folder) follow() error {
 	case err != nil:
 		return err
 	case os.SameFile(mine, there), !there.Mode().IsRegular():
-		return nil // what is no file is not written to
+		return nil // what is not a file is not written to
 	}
 	return f.within(func(root *os.Root) error {
 		file, err := openRegular(root, EventsFile, os.O_APPEND|os.O_WRONLY)

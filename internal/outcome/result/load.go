@@ -80,8 +80,8 @@ func newRun(p *Plan, m *Manifest) *Run {
 
 // Load reads the results folders in dirs, or up to two levels below them, as
 // [Find] finds them, and returns what they tell: of several folders, which must be
-// of one run, together, as [Merge] does. An error means that one is no results
-// folder at all, or one of another format, or that something in it is no regular
+// of one run, together, as [Merge] does. An error means that one is not a results
+// folder at all, or one of another format, or that something in it is not a regular
 // file; whatever else is wrong is a problem of the run.
 func Load(dirs ...string) (*Run, error) {
 	runs, err := LoadEach(dirs...)

@@ -15,7 +15,7 @@ const (
 )
 
 // values counts the JSON values in data, those of objects and lists among them;
-// for data that is no JSON it is any number up to len(data)+1.
+// for data that is not JSON it is any number up to len(data)+1.
 func values(data []byte) int {
 	count, inString := 1, false
 	for i := 0; i < len(data); i++ {

@@ -38,17 +38,17 @@ func TestFoldersThatAreNone(t *testing.T) {
 		files map[string]string
 		says  string
 	}{
-		"another schema of the plan": {map[string]string{result.PlanFile: `{"schema": 2}`}, "schema 2 is not known: this op-readiness reads 1"},
-		"no schema":                  {map[string]string{result.PlanFile: `{}`}, "schema 0"},
-		"null":                       {map[string]string{result.PlanFile: `null`}, "schema 0"},
-		"a list":                     {map[string]string{result.PlanFile: `[]`}, "is not a results folder"},
-		"half a plan":                {map[string]string{result.PlanFile: `{"schema": 1, "cases": [`}, "unexpected end"},
-		"something after the plan":   {map[string]string{result.PlanFile: `{"schema": 1} {}`}, "after top-level value"},
-		"an empty manifest":          {map[string]string{result.ManifestFile: ""}, result.ManifestFile},
-		"another schema of the run":  {map[string]string{result.ManifestFile: `{"schema": 99}`}, "schema 99 is not known"},
-		"a shard that is no number":  {map[string]string{result.ManifestFile: `{"schema": 1, "shard": "one"}`}, "shard"},
-		"a huge number":              {map[string]string{result.ManifestFile: `{"schema": 1, "attempt": 1e999}`}, "attempt"},
-		"a plan that is too large":   {map[string]string{result.PlanFile: strings.Repeat(" ", 64<<20+1)}, "is over 64 MiB"},
+		"another schema of the plan":   {map[string]string{result.PlanFile: `{"schema": 2}`}, "schema 2 is not known: this op-readiness reads 1"},
+		"no schema":                    {map[string]string{result.PlanFile: `{}`}, "schema 0"},
+		"null":                         {map[string]string{result.PlanFile: `null`}, "schema 0"},
+		"a list":                       {map[string]string{result.PlanFile: `[]`}, "is not a results folder"},
+		"half a plan":                  {map[string]string{result.PlanFile: `{"schema": 1, "cases": [`}, "unexpected end"},
+		"something after the plan":     {map[string]string{result.PlanFile: `{"schema": 1} {}`}, "after top-level value"},
+		"an empty manifest":            {map[string]string{result.ManifestFile: ""}, result.ManifestFile},
+		"another schema of the run":    {map[string]string{result.ManifestFile: `{"schema": 99}`}, "schema 99 is not known"},
+		"a shard that is not a number": {map[string]string{result.ManifestFile: `{"schema": 1, "shard": "one"}`}, "shard"},
+		"a huge number":                {map[string]string{result.ManifestFile: `{"schema": 1, "attempt": 1e999}`}, "attempt"},
+		"a plan that is too large":     {map[string]string{result.PlanFile: strings.Repeat(" ", 64<<20+1)}, "is over 64 MiB"},
 	} {
 		if _, err := result.Load(folderWith(t, c.files)); err == nil || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%s: %v, want %q", what, err, c.says)

@@ -162,20 +162,20 @@ func keptOff(m *result.Manifest) string {
 // beyondCordon says which of a case's conditions cannot be met by cordoning the
 // nodes of the other operating system; "" where all can.
 func beyondCordon(c *result.PlannedCase, m *result.Manifest) string {
-	const mend = "; --steer=policy can (Kubernetes 1.36)"
+	const fix = "; --steer=policy can (Kubernetes 1.36)"
 	conditions := result.ConditionsOf(c.Conditions)
 	steer := conditions.Steer
 	other := map[specs.OS]specs.OS{specs.Windows: specs.Linux, specs.Linux: specs.Windows}[steer]
 	switch {
 	case conditions.RuntimeClass != "":
-		return fmt.Sprintf("cordoning nodes does not give its pods runtime class %s%s", conditions.RuntimeClass, mend)
+		return fmt.Sprintf("cordoning nodes does not give its pods runtime class %s%s", conditions.RuntimeClass, fix)
 	case conditions.SteerPods != "":
-		return fmt.Sprintf("only its pods %q are to be on %s, and cordoning nodes cannot tell pods apart%s", conditions.SteerPods, systemName(steer), mend)
+		return fmt.Sprintf("only its pods %q are to be on %s, and cordoning nodes cannot tell pods apart%s", conditions.SteerPods, systemName(steer), fix)
 	case slices.ContainsFunc(c.Conditions.Placement, func(p specs.Placement) bool { return slices.Contains(p.Systems(), other) }),
 		other == specs.Linux && slices.Contains(c.Needs.Means, "linux-worker"):
-		return fmt.Sprintf("it needs pods on %s beside those on %s, and every %[1]s node would be cordoned%s", systemName(other), systemName(steer), mend)
+		return fmt.Sprintf("it needs pods on %s beside those on %s, and every %[1]s node would be cordoned%s", systemName(other), systemName(steer), fix)
 	case m.Cluster.Count(func(n *result.Node) bool { return n.OS == steer && n.Schedulable() }) == 0:
-		return fmt.Sprintf("every %s node is tainted, cordoned or not ready, and steering by cordon gives pods no toleration%s", systemName(steer), mend)
+		return fmt.Sprintf("every %s node is tainted, cordoned or not ready, and steering by cordon gives pods no toleration%s", systemName(steer), fix)
 	}
 	return ""
 }

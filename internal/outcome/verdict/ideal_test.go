@@ -366,7 +366,7 @@ func TestARetryThatPassesIsFlakyAndReady(t *testing.T) {
 		if gates(p, test) {
 			inconclusive(t, test.Name+" flaky, with the pods of the first attempt", run)
 		}
-		// An attempt in error before a pass is no failure.
+		// An attempt in error before a pass is not a failure.
 		run = copyOf(base)
 		finished(result.TestError, result.TestPassed)(run, test.ID)
 		for k := range run.Pods {

@@ -123,7 +123,7 @@ func (r *respecified) plan(c specs.Case) (result.PlannedCase, error) {
 // lacks says what the results do not have of the tests that a selector asks for;
 // names is how many were planned under whatever conditions.
 func (r *respecified) lacks(s specs.Selector, want result.RunConditions, names int, found []*result.PlannedTest, otherwise []string) string {
-	const results = "these results do not tell: "
+	const results = "these results do not show it: "
 	switch {
 	case names == 0:
 		return fmt.Sprintf("%sno test that was planned matches %s", results, s.Focus)

@@ -55,7 +55,7 @@ func parse(t *testing.T, path string) map[string]string {
 	for i := 0; i < len(lines)-1; i++ {
 		name, end, ok := strings.Cut(lines[i], "<<")
 		if !ok {
-			t.Fatalf("line %q is no output", lines[i])
+			t.Fatalf("line %q is not an output", lines[i])
 		}
 		var value []string
 		for i++; lines[i] != end; i++ {

@@ -63,7 +63,7 @@ func TestOddEnvironments(t *testing.T) {
 	}
 	env := map[string]string{"GITHUB_ACTIONS": "true", "GITHUB_RUN_ID": "x"}
 	if _, err := FromEnvironment(func(key string) string { return env[key] }); err == nil || !strings.Contains(err.Error(), "GITHUB_RUN_ID") {
-		t.Errorf("a run that is no number: %v", err)
+		t.Errorf("a run that is not a number: %v", err)
 	}
 }
 

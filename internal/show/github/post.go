@@ -72,7 +72,7 @@ const (
 	Updated   Done = "updated"
 	Unchanged Done = "unchanged"
 	// Superseded says that the comment tells newer results already.
-	Superseded Done = "left alone: it tells newer results"
+	Superseded Done = "left alone: it shows newer results"
 	// Moved says that the pull request has another head by now.
 	Moved Done = "not written: the pull request has another head by now"
 	// Closed says that the pull request is closed by now.
@@ -218,7 +218,7 @@ func (w *writing) next(own []comment) func(context.Context) (*github.Response, e
 }
 
 // write sends one request that writes. When it fails in a way that may pass, it
-// waits as GitHub asks; what to write is then to be decided anew, because the
+// waits as GitHub asks; what to write is then to be decided again, because the
 // request may have been carried out, and others may have written.
 func (w *writing) write(ctx context.Context, act func(context.Context) (*github.Response, error)) error {
 	response, err := act(ctx)

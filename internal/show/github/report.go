@@ -20,7 +20,7 @@ const (
 	MaxSummary = actions.MaxSummary
 )
 
-// Report is what is told about one or more judged runs.
+// Report is what is shown of one or more judged runs.
 type Report struct {
 	// Cells are the cells of a matrix, in the order in which they are shown; a
 	// run alone is one cell without a name.
@@ -222,7 +222,7 @@ func sentence(s string) string {
 }
 
 // about says what was tested. Shards may have had clusters of their own: no
-// cluster is told larger than it was.
+// cluster is shown larger than it was.
 func about(run *result.Run) string {
 	var shapes []shape
 	count := map[shape]int{}
@@ -247,7 +247,7 @@ func about(run *result.Run) string {
 	return fmt.Sprintf("Kubernetes %s, %s.", plain(run.Manifest.Cluster.ServerVersion, maxCell), strings.Join(parts, "; "))
 }
 
-// shape is what is told of the nodes of a cluster.
+// shape is what is shown of the nodes of a cluster.
 type shape struct {
 	linux, windows, simulated int
 	builds                    string
@@ -370,8 +370,8 @@ func categoryOf(j *verdict.Judgement, category specs.Category) *verdict.Category
 	return nil
 }
 
-// table is a row a category: for one cell with a column a number, for several
-// with a column a cell.
+// table is a row per category: for one cell with a column per number, for several
+// with a column per cell.
 func (r *Report) table(b *strings.Builder) {
 	categories := r.categoriesOf()
 	if len(categories) == 0 {

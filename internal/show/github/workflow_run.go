@@ -83,9 +83,9 @@ func ReadWorkflowRun(ctx context.Context, client *API, owner, repo string, run u
 	}
 	switch {
 	case answer.ID != run || !strings.EqualFold(answer.Repository.FullName, owner+"/"+repo):
-		return nil, fmt.Errorf("%s: GitHub tells of run %d of %q", doing, answer.ID, cut(answer.Repository.FullName, maxCell))
+		return nil, fmt.Errorf("%s: GitHub answers with run %d of %q", doing, answer.ID, cut(answer.Repository.FullName, maxCell))
 	case ValidCommit(w.Head) != nil:
-		return nil, fmt.Errorf("%s: GitHub tells no commit of it", doing)
+		return nil, fmt.Errorf("%s: GitHub names no commit of it", doing)
 	}
 	if answer.Status == "completed" {
 		w.Conclusion = cmp.Or(answer.Conclusion, "no conclusion")

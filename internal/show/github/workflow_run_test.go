@@ -93,9 +93,9 @@ func TestFaultsThatStayWhileReading(t *testing.T) {
 		"cut off":             {"/blob/", githubtest.Fault{After: true}, "reading from blobs.github.example: unexpected EOF: run this again"},
 		"leads on to http":    {"/blob/", githubtest.Fault{Status: http.StatusFound, Header: http.Header{"Location": {"http://evil.example/"}}}, "asking blobs.github.example: it leads elsewhere"},
 		"leads in circles":    {"/blob/", githubtest.Fault{Status: http.StatusFound, Header: http.Header{"Location": {"https://blobs.github.example/blob/1000?" + githubtest.Signature()}}}, "asking blobs.github.example: it leads elsewhere"},
-		"another run":         {"/attempts/2", githubtest.Fault{Status: http.StatusOK, Body: `{"id": 17, "repository": {"full_name": "o/r"}}`}, `GitHub tells of run 17 of "o/r"`},
-		"another repository":  {"/attempts/2", githubtest.Fault{Status: http.StatusOK, Body: `{"id": 16, "repository": {"full_name": "o/x"}}`}, `GitHub tells of run 16 of "o/x"`},
-		"a run of no commit":  {"/attempts/2", githubtest.Fault{Status: http.StatusOK, Body: `{"id": 16, "head_sha": "../..", "repository": {"full_name": "o/r"}}`}, "GitHub tells no commit of it"},
+		"another run":         {"/attempts/2", githubtest.Fault{Status: http.StatusOK, Body: `{"id": 17, "repository": {"full_name": "o/r"}}`}, `GitHub answers with run 17 of "o/r"`},
+		"another repository":  {"/attempts/2", githubtest.Fault{Status: http.StatusOK, Body: `{"id": 16, "repository": {"full_name": "o/x"}}`}, `GitHub answers with run 16 of "o/x"`},
+		"a run of no commit":  {"/attempts/2", githubtest.Fault{Status: http.StatusOK, Body: `{"id": 16, "head_sha": "../..", "repository": {"full_name": "o/r"}}`}, "GitHub names no commit of it"},
 		"a list of something": {"/artifacts", githubtest.Fault{Status: http.StatusOK, Body: `{"artifacts": 7}`}, "listing the artifacts of run 16 of o/r: json:"},
 	} {
 		t.Run(name, func(t *testing.T) {

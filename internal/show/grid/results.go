@@ -41,7 +41,7 @@ func OpenResults(name string, dirs []string, job string) (*Source, error) {
 		return nil, err
 	}
 	j := testgrid.Job{Name: job, Type: testgrid.Periodic, Strategy: testgrid.StrategyExplicit}
-	plan, err := testgrid.NewPlan(&testgrid.Options{
+	plan, err := testgrid.NewUploadPlan(&testgrid.Options{
 		Job: j, Build: build, URL: func(key string) string { return "gs://" + localBucket + "/" + key },
 	}, results, results.Started(&j, ""), results.Finished(nil, time.Now()))
 	if err != nil {

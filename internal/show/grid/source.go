@@ -356,7 +356,7 @@ func (l *movedLinks) Next() (*storage.ObjectAttrs, error) {
 		if link == "" {
 			continue
 		}
-		// What is no address, TestGrid refuses with its own words.
+		// What is not an address, TestGrid refuses with its own words.
 		if p, err := l.source.Path(link); err == nil && p.String() != link {
 			moved := *o
 			moved.Metadata = maps.Clone(o.Metadata)

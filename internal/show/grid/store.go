@@ -106,7 +106,7 @@ func sorted(objects []Object) []Object {
 // Folder is a store in a folder. Nothing outside of it is ever read, not
 // through symbolic links either. Metadata and encoding of an object are taken
 // from the file NAME.attrs beside it, where gocloud.dev/blob/fileblob keeps
-// them; those files are no objects.
+// them; those files are not objects.
 type Folder struct {
 	root *os.Root
 	fsys fs.FS
@@ -204,7 +204,7 @@ func (f *Folder) List(ctx context.Context, prefix string, deep bool) ([]Object, 
 		}
 		o, err := f.stat(name)
 		if errors.Is(err, errIrregular) {
-			f.skip(name, "it is no plain file")
+			f.skip(name, "it is not a regular file")
 			return nil
 		}
 		if errors.Is(err, fs.ErrNotExist) {
@@ -270,7 +270,7 @@ func (f *Folder) attrs(name string) (attributes, error) {
 		return a, err
 	}
 	if !info.Mode().IsRegular() { // to open a pipe is to wait
-		f.skip(name+attrsSuffix, "it is no plain file")
+		f.skip(name+attrsSuffix, "it is not a regular file")
 		return a, nil
 	}
 	file, err := f.fsys.Open(name + attrsSuffix)

@@ -188,7 +188,7 @@ func (r *Reporter) finished(t *result.TestRun) {
 	r.line(text)
 }
 
-// Note tells something that is no result.
+// Note tells something that is not a result.
 func (r *Reporter) Note(text string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -182,7 +182,7 @@ func (c *Cluster) ServerVersion(ctx context.Context) (string, error) {
 	answer := c.client.Discovery().RESTClient().Get().AbsPath("/version").MaxRetries(0).Do(ctx)
 	if err := answer.Error(); err != nil {
 		if status := apierrors.APIStatus(nil); errors.As(err, &status) {
-			return "", fmt.Errorf("the API server %s does not tell its version: %w", c.Server, err)
+			return "", fmt.Errorf("the API server %s does not report its version: %w", c.Server, err)
 		}
 		return "", fmt.Errorf("the API server %s does not answer: %w", c.Server, err)
 	}

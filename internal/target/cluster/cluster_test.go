@@ -79,11 +79,11 @@ func TestServersThatAreNoKubernetes(t *testing.T) {
 		status      int
 		body, wants string
 	}{
-		"a web page":            {200, "<html>", "is no Kubernetes API server"},
+		"a web page":            {200, "<html>", "is not a Kubernetes API server"},
 		"other JSON":            {200, `{"version": 1}`, `says that its version is ""`},
-		"a list":                {200, `[]`, "is no Kubernetes API server"},
-		"a server that forbids": {403, `{"kind": "Status", "apiVersion": "v1", "status": "Failure", "message": "no", "reason": "Forbidden", "code": 403}`, "does not tell its version: no"},
-		"a server in trouble":   {503, "", "does not tell its version"},
+		"a list":                {200, `[]`, "is not a Kubernetes API server"},
+		"a server that forbids": {403, `{"kind": "Status", "apiVersion": "v1", "status": "Failure", "message": "no", "reason": "Forbidden", "code": 403}`, "does not report its version: no"},
+		"a server in trouble":   {503, "", "does not report its version"},
 	} {
 		cluster := connectTo(t, func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "application/json")
@@ -187,7 +187,7 @@ func TestRemoveNamespacesOfTheGivenRunsOnly(t *testing.T) {
 	}
 	// The ids come from a file and from what a program printed.
 	if _, err := cluster.RemoveNamespaces(t.Context(), []string{"one), (!e2e-run"}); err == nil || len(server.labels) != 2 {
-		t.Errorf("an id that is no label value: error %v, left %v", err, server.labels)
+		t.Errorf("an id that is not a label value: error %v, left %v", err, server.labels)
 	}
 }
 

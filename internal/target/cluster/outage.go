@@ -15,10 +15,10 @@ import (
 )
 
 const (
-	// maxOutages is how many outages are kept, the newest ones; maxTold how many
-	// of them are told at once.
+	// maxOutages is how many outages are kept, the newest ones; maxShown how many
+	// of them are shown at once.
 	maxOutages = 1000
-	maxTold    = 3
+	maxShown   = 3
 	// settles is for how long the API server must have answered for the next
 	// failure to be another outage.
 	settles = time.Second
@@ -80,14 +80,14 @@ func (c *Cluster) Outages(since time.Time) string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	const clock = "15:04:05.000"
-	var told []string
+	var shown []string
 	more := 0
 	for i, a := range o.all {
 		goesOn := o.away && i == len(o.all)-1
 		switch {
 		case a.to.Before(since) && !goesOn:
 			continue
-		case len(told) == maxTold:
+		case len(shown) == maxShown:
 			more++
 			continue
 		}
@@ -99,12 +99,12 @@ func (c *Cluster) Outages(since time.Time) string {
 		if a.requests > 1 {
 			who = fmt.Sprintf("%d requests of op-readiness, the first", a.requests)
 		}
-		told = append(told, fmt.Sprintf("the API server was away %s, seen by %s: %s", when, who, a.why))
+		shown = append(shown, fmt.Sprintf("the API server was away %s, seen by %s: %s", when, who, a.why))
 	}
 	if more > 0 {
-		told = append(told, fmt.Sprintf("and %d times more", more))
+		shown = append(shown, fmt.Sprintf("and %d times more", more))
 	}
-	return strings.Join(told, "; ")
+	return strings.Join(shown, "; ")
 }
 
 // transport notes the outages that requests meet on their way through next.

@@ -45,13 +45,13 @@ func TestOutagesAreToldAsWhoeverMetThem(t *testing.T) {
 	}
 	back := func() {
 		t.Helper()
-		proxy.Mend()
+		proxy.Fix()
 		if err := c.Healthy(ctx); err != nil {
 			t.Fatal(err)
 		}
 	}
 
-	// What is asked in vain, but answered, is no outage.
+	// What is asked in vain, but answered, is not an outage.
 	since := time.Now()
 	if _, err := c.Node(ctx, "none"); err == nil {
 		t.Error("there is a node of that name")

@@ -65,7 +65,7 @@ func TestOutagesOneAfterTheOther(t *testing.T) {
 			ask(refused)
 			ask(nil)
 		}
-		told(maxTold)
+		told(maxShown)
 		if n := len(c.outages.all); n != maxOutages {
 			t.Errorf("%d outages are kept", n)
 		}

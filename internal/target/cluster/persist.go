@@ -50,7 +50,7 @@ func Persist(ctx context.Context, request func(context.Context) error) error {
 
 // Away reports whether a request to the API server failed because the server, or
 // what is before it, could not answer for now: it was overloaded (429), failed
-// (5xx), or the connection did not hold. What the server refuses is no outage,
+// (5xx), or the connection did not hold. What the server refuses is not an outage,
 // nor is an answer of another kind than was asked for.
 func Away(err error) bool {
 	if runtime.IsNotRegisteredError(err) {

@@ -13,7 +13,7 @@ func parseServerVersion(data []byte, server string) (string, error) {
 		GitVersion string `json:"gitVersion"`
 	}
 	if err := json.Unmarshal(data, &info); err != nil {
-		return "", fmt.Errorf("%s is no Kubernetes API server: asked for its version, it does not answer with JSON: %w", server, err)
+		return "", fmt.Errorf("%s is not a Kubernetes API server: asked for its version, it does not answer with JSON: %w", server, err)
 	}
 	if _, err := version.ParseGeneric(info.GitVersion); err != nil {
 		return "", fmt.Errorf("the API server %s says that its version is %q: %w", server, info.GitVersion, err)

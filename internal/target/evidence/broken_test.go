@@ -168,7 +168,7 @@ func TestABrokenWatch(t *testing.T) {
 		l.spoil(answer)
 		l.untilSpoilt(1)
 		l.blink(ns, "blink")
-		l.proxy.Mend()
+		l.proxy.Fix()
 		l.want(ns, ns, since, 1, "")
 	}
 	since := time.Now()
@@ -190,7 +190,7 @@ func TestABrokenWatch(t *testing.T) {
 		l.blink(during, "blink")
 		l.spoil(answer)
 		l.untilSpoilt(1)
-		l.proxy.Mend()
+		l.proxy.Fix()
 		l.want("pods that came and went in a gap", during, since, 0, "were not seen")
 		l.want("pods that were there before a gap", before, since, 1, "were not seen")
 		since = time.Now()
@@ -207,7 +207,7 @@ func TestABrokenWatch(t *testing.T) {
 	if pods, incomplete := l.Collect(ctx, suite, []string{"lost"}, since); len(pods) != 0 || !strings.Contains(incomplete, "did not catch up") {
 		t.Errorf("pods %+v, incomplete %q", pods, incomplete)
 	}
-	l.proxy.Mend()
+	l.proxy.Fix()
 }
 
 // The watch on namespaces is another one, which may lag behind that on pods, and
@@ -235,13 +235,13 @@ func TestABrokenWatchOnNamespaces(t *testing.T) {
 		t.Fatal("pods were taken of a namespace of which nothing was known")
 	default:
 	}
-	l.proxy.Mend()
+	l.proxy.Fix()
 	<-collected
 
 	// So it is with a test that was killed.
 	since = late()
 	l.blink("killed", "blink")
-	go func() { l.untilSpoilt(2); l.proxy.Mend() }()
+	go func() { l.untilSpoilt(2); l.proxy.Fix() }()
 	if pods, incomplete := l.CollectRun(t.Context(), suite, since); len(pods) != 1 || incomplete != "" {
 		t.Errorf("killed: pods %+v, incomplete %q", pods, incomplete)
 	}
@@ -257,7 +257,7 @@ func TestABrokenWatchOnNamespaces(t *testing.T) {
 
 	// The API server has not kept the events: whose those are that came and went
 	// meanwhile nobody will know.
-	l.proxy.Mend()
+	l.proxy.Fix()
 	l.SetLag(30 * time.Second)
 	l.want("the one before, when the watch is back", "lost", time.Now(), 1, "")
 	l.SetLag(time.Second)
@@ -270,7 +270,7 @@ func TestABrokenWatchOnNamespaces(t *testing.T) {
 	}
 	l.spoilOnly(watchesNamespaces, status(http.StatusGone, metav1.StatusReasonExpired))
 	l.untilSpoilt(1)
-	l.proxy.Mend()
+	l.proxy.Fix()
 	l.blink("back", "blink")
 	l.SetLag(30 * time.Second)
 	l.want("a test that went on after the gap", "back", since, 1, "namespaces that came and went between")
@@ -312,7 +312,7 @@ func TestAnAPIServerThatIsKilledAndComesAgain(t *testing.T) {
 	l.untilSpoilt(1)
 	restart(t, l)
 	l.blink("during", "blink")
-	l.proxy.Mend()
+	l.proxy.Fix()
 	pods, incomplete := l.Collect(t.Context(), suite, []string{"during"}, since)
 	t.Logf("%d pods, incomplete %q", len(pods), incomplete)
 	if len(pods) != 1 && incomplete == "" {

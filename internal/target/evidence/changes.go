@@ -31,14 +31,14 @@ type newest struct {
 	gone    bool
 }
 
-// maxChanges is how many changes are kept, the newest ones; maxTold how many of
-// them are told of an attempt.
+// maxChanges is how many changes are kept, the newest ones; maxShown how many of
+// them are shown with an attempt.
 const (
 	maxChanges = 1000
-	maxTold    = 10
+	maxShown   = 10
 )
 
-// stripNode keeps of a node what changes are told of, and who made them. Who
+// stripNode keeps of a node what changes are shown of, and who made them. Who
 // reports a node's status is of no interest.
 func stripNode(obj any) (any, error) {
 	n, ok := obj.(*corev1.Node)
@@ -209,9 +209,9 @@ func (w *Watch) Changes(ctx context.Context, suiteRunID string, destroyed map[st
 	}
 	w.mu.Unlock()
 	slices.SortStableFunc(happened, func(a, b change) int { return cmp.Or(a.at.Compare(b.at), cmp.Compare(a.text, b.text)) })
-	more := len(happened) - maxTold
+	more := len(happened) - maxShown
 	if more > 0 {
-		happened = happened[:maxTold]
+		happened = happened[:maxShown]
 	}
 	for _, c := range happened {
 		text := fmt.Sprintf("%s at %s UTC", c.text, c.at.UTC().Format(clock))

@@ -32,7 +32,7 @@
 // A connection that is cut, and an API server that answers with errors, lose
 // nothing: the watch is taken up at the event where it was. Where the API server
 // has not kept the events since (410 Gone, as after its restart), the pods are
-// listed anew, and those that came and went in between were never seen. Every
+// listed again, and those that came and went in between were never seen. Every
 // attempt that began before that list is marked with the time of the gap, and so
 // is one whose barrier did not come through. What was not observed is never
 // assumed.

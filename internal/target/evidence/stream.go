@@ -95,7 +95,7 @@ func (s *stream) saw() time.Time {
 	return s.newest
 }
 
-// clock is how times of day are told.
+// clock is how times of day are shown.
 const clock = "15:04:05"
 
 // missed says what may not have been seen since a time; "" where all was.

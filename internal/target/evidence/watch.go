@@ -51,7 +51,7 @@ type Watch struct {
 	// node.
 	changes []change
 	newest  map[string]newest
-	// told is closed, and made anew, when a namespace or a node was seen.
+	// told is closed, and made again, when a namespace or a node was seen.
 	told chan struct{}
 	// lag is by how much the watches on namespaces and nodes may be behind that on
 	// pods.

@@ -41,7 +41,7 @@ func newHeldError(runID string, own bool, inTheWay []member) *HeldError {
 	}
 }
 
-// Error names the holder and the mend.
+// Error names the holder and the fix.
 func (e *HeldError) Error() string {
 	remove := fmt.Sprintf("kubectl delete lease %s --namespace %s", Name, Namespace)
 	switch {
@@ -53,7 +53,7 @@ func (e *HeldError) Error() string {
 	return fmt.Sprintf("%s: wait for it with --wait; a dead run's lock expires %s after its last renewal, or is removed by: %s", e.who(), e.Expiry, remove)
 }
 
-// who is the error without its mend.
+// who is the error without its fix.
 func (e *HeldError) who() string {
 	if e.Unreadable != nil {
 		return fmt.Sprintf("the cluster is locked by Lease %s/%s, which cannot be read: %v", Namespace, Name, e.Unreadable)

@@ -42,7 +42,7 @@ func (g Group) validate() error {
 	case specs.Parallel, specs.Serial, specs.Disruptive:
 		return nil
 	}
-	return fmt.Errorf("phase %.40q is none of parallel, serial, disruptive", string(g.Phase))
+	return fmt.Errorf("phase %.40q is not parallel, serial or disruptive", string(g.Phase))
 }
 
 // beside reports whether two groups of one run may be at work together.

@@ -136,7 +136,7 @@ func check(runID string, c *content) error {
 			return fmt.Errorf("member %d: %w", i+1, err)
 		}
 		if d, err := time.ParseDuration(m.Duration); err != nil || d <= 0 || d > maxDuration {
-			return fmt.Errorf("member %d: duration %.40q is none up to %s", i+1, m.Duration, maxDuration)
+			return fmt.Errorf("member %d: %.40q is not a duration up to %s", i+1, m.Duration, maxDuration)
 		}
 		// Members are compared with ==, which needs one location.
 		m.Since, m.Renewed = m.Since.UTC(), m.Renewed.UTC()

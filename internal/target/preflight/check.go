@@ -53,8 +53,8 @@ func (c *checker) unknown(f Finding, err error) {
 	f.Status = Unknown
 	f.Found = "not known: " + err.Error()
 	f.Refuses = f.Vital
-	if f.Mend == "" {
-		f.Mend = "grant what the error names (the role: op-readiness preflight --print-rbac), or find the cause and ask again"
+	if f.Fix == "" {
+		f.Fix = "grant what the error names (the role: op-readiness preflight --print-rbac), or find the cause and ask again"
 	}
 	c.add(f)
 }
@@ -71,7 +71,7 @@ func (c *checker) declaredAbsent(f Finding, flag, fact string) {
 	if fact != "" {
 		f.Status = Warning
 		f.Found += ", but " + fact
-		f.Mend = fmt.Sprintf("leave %s out, unless the cluster really is without", flag)
+		f.Fix = fmt.Sprintf("leave %s out, unless the cluster really is without", flag)
 	}
 	c.add(f)
 }
@@ -89,8 +89,8 @@ func (c *checker) server() {
 	switch {
 	case err != nil:
 		f.Status = Warning
-		f.Found = fmt.Sprintf("%q, which is no Kubernetes version", c.Version.Value)
-		f.Mend = "name the version for which tests are chosen: run --kubernetes-version"
+		f.Found = fmt.Sprintf("%q, which is not a Kubernetes version", c.Version.Value)
+		f.Fix = "name the version for which tests are chosen: run --kubernetes-version"
 	case slices.Contains(c.Catalogues, "v"+v.String()):
 		f.Found += ", whose list of tests is checked against the standard"
 	case slices.ContainsFunc(c.Catalogues, func(known string) bool {
@@ -103,10 +103,10 @@ func (c *checker) server() {
 		f.Found += fmt.Sprintf("; the standard is checked against the tests of %s only", known)
 		if _, err := specs.CheckVersion(c.Version.Value); err != nil {
 			f.Status = Failing
-			f.Mend = "upgrade the cluster: a run of the standard is refused, for nothing would be tested"
+			f.Fix = "upgrade the cluster: a run of the standard is refused, for nothing would be tested"
 			break
 		}
-		f.Mend = "check that the standard selects the right tests of this version: op-readiness specs lint --test-list"
+		f.Fix = "check that the standard selects the right tests of this version: op-readiness specs lint --test-list"
 	}
 	c.add(f)
 }
@@ -143,7 +143,7 @@ func (c *checker) run() {
 		if len(lacking) > 0 {
 			f.Status, f.Refuses = p.status, p.status == Failing
 			f.Found = fmt.Sprintf("%d permissions are missing for %s: %s", len(lacking), p.what, describe(lacking))
-			f.Mend = "grant them: op-readiness preflight --print-rbac | kubectl apply -f -, and bind the ClusterRole op-readiness to the user"
+			f.Fix = "grant them: op-readiness preflight --print-rbac | kubectl apply -f -, and bind the ClusterRole op-readiness to the user"
 		}
 		c.add(f)
 	}
@@ -168,10 +168,10 @@ func (c *checker) lock() {
 		f.Found = "this run has the cluster: " + held.Who()
 	case held.Late(c.Now):
 		f.Status, f.Found = Warning, held.Who()+"; by its clock it is late, and may be dead"
-		f.Mend = "start the run: it waits for the lock of a dead one to expire"
+		f.Fix = "start the run: it waits for the lock of a dead one to expire"
 	default:
 		f.Status, f.Found = Warning, held.Who()
-		f.Mend = "wait for that run (run --wait), or do not disturb it"
+		f.Fix = "wait for that run (run --wait), or do not disturb it"
 	}
 	c.add(f)
 }
@@ -181,22 +181,22 @@ func (c *checker) steering() {
 	switch {
 	case c.without("steer"):
 		f.Status, f.How, f.Found = Failing, Declared, "declared absent (--without steer)"
-		f.Mend = "leave --without steer out: pods that say nothing about their operating system prove nothing without"
+		f.Fix = "leave --without steer out: pods that say nothing about their operating system prove nothing without"
 	case c.Steer == "off":
 		f.Status, f.How, f.Found = Failing, Declared, "switched off (--steer=off)"
-		f.Mend = "leave --steer=off out: pods that say nothing about their operating system prove nothing without"
+		f.Fix = "leave --steer=off out: pods that say nothing about their operating system prove nothing without"
 	case c.Steer == "cordon":
 		f.Status, f.How, f.Found = OK, Declared, "by cordoning nodes (--steer=cordon): cases that need pods on both systems are not tested"
 	case errors.Is(c.Steering.Err, steer.ErrForeign):
 		f.Status, f.Found, f.Refuses = Failing, c.Steering.Err.Error(), true
-		f.Mend = "see whose it is, and remove it as said: a run does not start with it"
+		f.Fix = "see whose it is, and remove it as said: a run does not start with it"
 	case c.Steering.Err != nil:
 		c.unknown(f, c.Steering.Err)
 		return
 	case c.Steering.Value == "":
 		f.Status = Failing
 		f.Found = "MutatingAdmissionPolicy is not served, so pods cannot be steered to Windows"
-		f.Mend = "use Kubernetes 1.36 or newer, or, from 1.34 on, start the API server with --feature-gates=MutatingAdmissionPolicy=true --runtime-config=admissionregistration.k8s.io/v1beta1=true; or steer by cordoning nodes, which proves less: run --steer=cordon"
+		f.Fix = "use Kubernetes 1.36 or newer, or, from 1.34 on, start the API server with --feature-gates=MutatingAdmissionPolicy=true --runtime-config=admissionregistration.k8s.io/v1beta1=true; or steer by cordoning nodes, which proves less: run --steer=cordon"
 	default:
 		f.Status, f.Found = OK, c.Steering.Value+" is served"
 	}
@@ -208,10 +208,10 @@ func (c *checker) kubectl() {
 	switch {
 	case c.without("kubectl"):
 		f.Status, f.How, f.Found = Failing, Declared, "declared absent (--without kubectl)"
-		f.Mend = "put a kubectl on the path and leave --without kubectl out"
+		f.Fix = "put a kubectl on the path and leave --without kubectl out"
 	case c.Kubectl == "":
 		f.Status, f.Found = Failing, "none on the path; tests run commands in containers with it"
-		f.Mend = "put a kubectl on the path, or name one with --kubectl"
+		f.Fix = "put a kubectl on the path, or name one with --kubectl"
 	}
 	c.add(f)
 }
@@ -230,11 +230,11 @@ func (c *checker) provider() {
 	case len(skipped) > 0:
 		f.Status = Failing
 		f.Found += "; with it these cannot be tested: " + strings.Join(skipped, ", ")
-		f.Mend = "use --provider skeleton"
+		f.Fix = "use --provider skeleton"
 	case c.Provider == "local":
 		f.Status = Warning
 		f.Found += "; with it, tests that use SSH no longer skip themselves"
-		f.Mend = "use --provider skeleton, unless nodes can be reached with SSH"
+		f.Fix = "use --provider skeleton, unless nodes can be reached with SSH"
 	}
 	c.add(f)
 }
@@ -242,8 +242,8 @@ func (c *checker) provider() {
 func (c *checker) leftovers() {
 	cordoned := Read[[]string]{Err: c.Nodes.Err, Value: c.names(func(n *Node) bool { return n.CordonedByRun })}
 	for _, l := range []struct {
-		id, how, mend string
-		names         Read[[]string]
+		id, how, fix string
+		names        Read[[]string]
 	}{
 		{"leftover-namespaces", "namespaces labelled " + cluster.SuiteLabel, "wait when another run of e2e.test goes on; otherwise: kubectl delete namespace -l " + cluster.SuiteLabel, c.Namespaces},
 		{"leftover-steering", "admission policies labelled " + steeringLabel, "wait when another run goes on; what a killed one left, the next run removes", c.Policies},
@@ -256,7 +256,7 @@ func (c *checker) leftovers() {
 			c.unknown(f, l.names.Err)
 			continue
 		case len(l.names.Value) > 0:
-			f.Status, f.Mend = Warning, l.mend
+			f.Status, f.Fix = Warning, l.fix
 			f.Found = fmt.Sprintf("%d: %s", len(l.names.Value), shorten(l.names.Value, 5))
 		}
 		c.add(f)
@@ -276,7 +276,7 @@ func (c *checker) declarations() {
 		if !capability.Feature && len(waiting(c.Standard, f.Concerns)) > 0 {
 			f.Status = Failing
 			f.Found += "; what the standard asks for and needs it is not tested"
-			f.Mend = fmt.Sprintf("see to it that there is: %s; and leave --without %s out", capability.Means, name)
+			f.Fix = fmt.Sprintf("see to it that there is: %s; and leave --without %s out", capability.Means, name)
 		}
 		c.add(f)
 	}

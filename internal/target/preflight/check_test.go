@@ -104,7 +104,7 @@ func TestCheck(t *testing.T) {
 		id     string
 		status Status
 		found  string
-		mend   string
+		fix    string
 	}{
 		{"a version whose tests are known", nil, "server-version", OK, "Kubernetes v1.36.3, whose list of tests is checked", ""},
 		{"another patch of a known version", func(f *Facts) { f.Version = value("v1.36.9-gke.1") }, "server-version", OK, "a list of tests of 1.36 is checked", ""},
@@ -153,7 +153,7 @@ func TestCheck(t *testing.T) {
 		{"kubelets that say nothing", windows(func(n *Node) { n.KubeletVersion = "" }), "kubelet-skew", Unknown, "windows-1, windows-2", ""},
 		{"kube-proxies by their images", nil, "kube-proxy-skew", OK, "kube-proxy v1.36.3, kube-proxy-windows v1.35.0 with a server 1.36", ""},
 		{"a kube-proxy that is newer", func(f *Facts) { f.Version = value("v1.35.4") }, "kube-proxy-skew", Warning, "kube-proxy v1.36.3", "upgrade"},
-		{"no kube-proxy to be seen", func(f *Facts) { f.DaemonSets = value([]DaemonSet{}) }, "kube-proxy-skew", Unknown, "no DaemonSet kube-proxy tells", ""},
+		{"no kube-proxy to be seen", func(f *Facts) { f.DaemonSets = value([]DaemonSet{}) }, "kube-proxy-skew", Unknown, "no DaemonSet kube-proxy shows", ""},
 
 		{"containerd", nil, "container-runtime", OK, "Linux: containerd://2.1.4, Windows: containerd://2.1.4", ""},
 		{"another runtime", windows(func(n *Node) { n.ContainerRuntime = "docker://25.0.0" }), "container-runtime", Warning, "not containerd on windows-1, windows-2", "HostProcess"},
@@ -263,12 +263,12 @@ func TestCheck(t *testing.T) {
 			}
 			findings := Check(facts)
 			f := finding(findings, tt.id)
-			if f.Status != tt.status || !strings.Contains(f.Found, tt.found) || !strings.Contains(f.Mend, tt.mend) {
-				t.Errorf("got %+v, want %s, %q, mend %q", *f, tt.status, tt.found, tt.mend)
+			if f.Status != tt.status || !strings.Contains(f.Found, tt.found) || !strings.Contains(f.Fix, tt.fix) {
+				t.Errorf("got %+v, want %s, %q, fix %q", *f, tt.status, tt.found, tt.fix)
 			}
 			ids := map[string]bool{}
 			for _, f := range findings {
-				if f.Found == "" || f.How == "" || f.Group == "" || f.Status == "" || (f.Status == Failing || f.Status == Warning) && f.Mend == "" || ids[f.ID] {
+				if f.Found == "" || f.How == "" || f.Group == "" || f.Status == "" || (f.Status == Failing || f.Status == Warning) && f.Fix == "" || ids[f.ID] {
 					t.Errorf("incomplete, or there twice: %+v", f)
 				}
 				ids[f.ID] = true
@@ -330,18 +330,18 @@ func TestWhatPodsFoundOut(t *testing.T) {
 		{"DNS does not answer on Windows", "dns-answers", probe.DNS, probe.OK, probe.Failed, Failing, "Windows Server 2022 (windows-1): failed: TIMEOUT"},
 		{"DNS may not answer", "dns-answers", probe.DNS, probe.OK, probe.Unknown, Unknown, "Windows Server 2022 (windows-1): unknown: time is up"},
 		{"the internet", "internet", probe.Internet, probe.OK, probe.OK, OK, "Linux (linux-1): ok"},
-		{"no internet, which is no air gap", "internet", probe.Internet, probe.Failed, probe.Failed, Failing, "Linux (linux-1): failed: TIMEOUT"},
+		{"no internet, which is not an air gap", "internet", probe.Internet, probe.Failed, probe.Failed, Failing, "Linux (linux-1): failed: TIMEOUT"},
 		{"policies", "network-policy", probe.NetworkPolicy, probe.OK, probe.OK, OK, "Windows Server 2022 (windows-1): ok"},
-		{"no policies, which is no network without them", "network-policy", probe.NetworkPolicy, probe.OK, probe.Failed, Failing, "failed"},
+		{"no policies, which is not a network without them", "network-policy", probe.NetworkPolicy, probe.OK, probe.Failed, Failing, "failed"},
 		{"images", "test-images", probe.TestImages, probe.OK, probe.OK, OK, "ok"},
 		{"no images on Windows", "test-images", probe.TestImages, probe.OK, probe.Failed, Failing, "failed"},
-		{"no HostProcess containers, which is no cluster without them", "host-process-pod", probe.HostProcess, probe.OK, probe.Failed, Failing, "failed"},
+		{"no HostProcess containers, which is not a cluster without them", "host-process-pod", probe.HostProcess, probe.OK, probe.Failed, Failing, "failed"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			facts := goodCluster(t)
 			facts.Probes = probed(tt.kind, tt.linux, tt.windows)
 			f := finding(Check(facts), tt.id)
-			if f.Status != tt.status || f.How != ByPods || !strings.Contains(f.Found, tt.found) || f.Status == Failing && f.Mend == "" {
+			if f.Status != tt.status || f.How != ByPods || !strings.Contains(f.Found, tt.found) || f.Status == Failing && f.Fix == "" {
 				t.Errorf("got %+v", f)
 			}
 			if refuses := tt.id == "test-images" && tt.windows == probe.Failed; f.Refuses != refuses {

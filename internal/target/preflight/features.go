@@ -23,18 +23,18 @@ func (c *checker) network() {
 
 func (c *checker) dns() {
 	f := Finding{ID: "cluster-dns", Group: Network, Status: OK, How: "Service and EndpointSlices kube-system/kube-dns", Concerns: []string{"dns"}}
-	const mend = "install a cluster DNS (CoreDNS) behind the Service kube-system/kube-dns: the tests of DNS ask for that name"
+	const fix = "install a cluster DNS (CoreDNS) behind the Service kube-system/kube-dns: the tests of DNS ask for that name"
 	switch {
 	case c.without("dns"):
-		f.Status, f.How, f.Found, f.Mend = Failing, Declared, "declared absent (--without dns)", mend
+		f.Status, f.How, f.Found, f.Fix = Failing, Declared, "declared absent (--without dns)", fix
 	case c.DNS.Err != nil:
 		c.unknown(f, c.DNS.Err)
 		return
 	case !c.DNS.Value.Service:
-		f.Status, f.Found, f.Mend = Failing, "there is no such Service", mend
+		f.Status, f.Found, f.Fix = Failing, "there is no such Service", fix
 	case c.DNS.Value.Ready == 0:
 		f.Status, f.Found = Failing, "the Service has no endpoint that is ready"
-		f.Mend = "see why the DNS pods are not ready: kubectl -n kube-system get pods -l k8s-app=kube-dns"
+		f.Fix = "see why the DNS pods are not ready: kubectl -n kube-system get pods -l k8s-app=kube-dns"
 	default:
 		f.Found = fmt.Sprintf("%d endpoints are ready", c.DNS.Value.Ready)
 	}
@@ -49,7 +49,7 @@ func (c *checker) internet() {
 	case c.without("internet"):
 		c.declaredAbsent(f, "--without internet", "")
 	default:
-		f.Mend = "let pods reach " + probe.Outside + ", as the tests do; or say --air-gapped when the cluster is to have no way to the internet"
+		f.Fix = "let pods reach " + probe.Outside + ", as the tests do; or say --air-gapped when the cluster is to have no way to the internet"
 		c.add(c.probed(f, probe.Internet, ""))
 	}
 }
@@ -66,7 +66,7 @@ func (c *checker) dualStack() {
 		if double > 0 {
 			f.Status, f.How, f.Refuses = Failing, Declared, true
 			f.Found = fmt.Sprintf("declared absent (--without dual-stack), but %d nodes have pod CIDRs of two families", double)
-			f.Mend = "leave --without dual-stack out: the network is dual-stack"
+			f.Fix = "leave --without dual-stack out: the network is dual-stack"
 			c.add(f)
 			return
 		}
@@ -84,11 +84,11 @@ func (c *checker) dualStack() {
 	case result.MixedStack:
 		f.Status = Warning
 		f.Found = fmt.Sprintf("%d of %d nodes have pod CIDRs of two families", double, all)
-		f.Mend = "give every node both families, or none"
+		f.Fix = "give every node both families, or none"
 	default:
 		f.Status = Unknown
 		f.Found = fmt.Sprintf("%d of %d nodes have no pod CIDR: the network gives addresses in its own way", c.cluster.Count(result.HasNoFamily), all)
-		f.Mend = "say --without dual-stack when pods get addresses of one family"
+		f.Fix = "say --without dual-stack when pods get addresses of one family"
 	}
 	c.add(f)
 }
@@ -135,7 +135,7 @@ func (c *checker) networkPolicy() {
 	}
 	const declare = "say --without netpol when the network is not to enforce NetworkPolicy"
 	if c.Probes.Made && c.Probes.Err == nil {
-		f.Mend = "see why the network does not enforce policies, or " + declare
+		f.Fix = "see why the network does not enforce policies, or " + declare
 		if f = c.probed(f, probe.NetworkPolicy, ""); f.How == ByPods {
 			c.add(f)
 			return
@@ -160,13 +160,13 @@ func (c *checker) networkPolicy() {
 	switch {
 	case len(hints) == 0:
 		f.Found = "no network was recognised; whether it enforces policies, the tests show"
-		f.Mend = declare
+		f.Fix = declare
 	case can:
 		f.Found = "it looks like " + strings.Join(hints, ", ") + ", which can enforce policies; that it does on Windows, the tests show"
 	default:
 		f.Status = Warning
 		f.Found = "it looks like " + strings.Join(hints, ", ") + ", which does not enforce policies by itself"
-		f.Mend = declare
+		f.Fix = declare
 	}
 	c.add(f)
 }
@@ -198,7 +198,7 @@ func (c *checker) gmsa() {
 		return
 	}
 	if len(c.APIGroups.Value) == 0 {
-		c.unknown(f, errors.New("the API server tells of no API group"))
+		c.unknown(f, errors.New("the API server lists no API groups"))
 		return
 	}
 	f.Found = apiGroup + " is served, so gMSA is asked"
@@ -211,7 +211,7 @@ func (c *checker) gmsa() {
 	case len(c.GMSAWebhooks.Value) == 0:
 		f.Status = Warning
 		f.Found = "none whose name has gmsa in it"
-		f.Mend = "install the admission webhook: https://github.com/kubernetes-sigs/windows-gmsa"
+		f.Fix = "install the admission webhook: https://github.com/kubernetes-sigs/windows-gmsa"
 		c.add(f)
 	default:
 		f.Found = strings.Join(c.GMSAWebhooks.Value, ", ")
@@ -229,7 +229,7 @@ func (c *checker) gmsa() {
 	default:
 		f.Status = Warning
 		f.Found = fmt.Sprintf("%d nodes have the label %s=%s, and the tests of gMSA skip themselves unless it is one", len(names), gmsaNodeLabel, gmsaNodeValue)
-		f.Mend = fmt.Sprintf("label the one node that is prepared: kubectl label node NAME %s=%s", gmsaNodeLabel, gmsaNodeValue)
+		f.Fix = fmt.Sprintf("label the one node that is prepared: kubectl label node NAME %s=%s", gmsaNodeLabel, gmsaNodeValue)
 	}
 	c.add(f)
 }
@@ -276,11 +276,11 @@ func (c *checker) hostProcess() {
 	case len(other) > 0:
 		f.Status = Warning
 		f.Found = "not containerd, or not known, on " + shorten(other, 5)
-		f.Mend = "install containerd 1.7 or newer on every Windows node"
+		f.Fix = "install containerd 1.7 or newer on every Windows node"
 	case len(old) > 0:
 		f.Status = Warning
 		f.Found = "containerd older than 1.7 on " + shorten(old, 5)
-		f.Mend = "upgrade containerd: before 1.7, HostProcess containers mount volumes in another way than the tests expect"
+		f.Fix = "upgrade containerd: before 1.7, HostProcess containers mount volumes in another way than the tests expect"
 	default:
 		f.Found = fmt.Sprintf("containerd 1.7 or newer on all %d Windows nodes", windows)
 	}
@@ -310,7 +310,7 @@ func (c *checker) askedClass() {
 		if len(there) == 0 {
 			f.Found = fmt.Sprintf("there is no runtime class %q, nor any other", c.RuntimeClass)
 		}
-		f.Mend = "name one that there is with --runtime-class, or make it"
+		f.Fix = "name one that there is with --runtime-class, or make it"
 	}
 	c.add(f)
 }

@@ -29,7 +29,7 @@ const (
 const (
 	// Declared is what the user says, by a flag.
 	Declared = "declared"
-	// NotAsked is what the API does not tell, and no probe was made for.
+	// NotAsked is what the API does not show, and no probe was made for.
 	NotAsked = "not probed"
 	// ByPods is what pods found out.
 	ByPods = "probe: pods"
@@ -62,8 +62,8 @@ type Finding struct {
 	// Requirements are the ids of those that gate, have a test, and need one of
 	// the capabilities that the finding concerns.
 	Requirements []string `json:"requirements,omitempty"`
-	// Mend says what to do; never empty for a failing finding.
-	Mend string `json:"mend,omitempty"`
+	// Fix says what to do; never empty for a failing finding.
+	Fix string `json:"fix,omitempty"`
 	// Vital says that nothing can be judged while the finding is unknown.
 	Vital bool `json:"vital,omitempty"`
 	// Refuses says that a run cannot work while this is so.

@@ -331,8 +331,8 @@ func TestOnASimulatedCluster(t *testing.T) {
 		got := findings(t, admin)
 		expect(t, got, "windows-nodes", preflight.Failing, "0 Windows nodes")
 		expect(t, got, "node-taints", preflight.Warning, "os=windows:NoSchedule on windows-1, windows-2")
-		if mend := got["node-taints"].Mend; !strings.Contains(mend, "--non-blocking-taints os") {
-			t.Errorf("the mend is %q", mend)
+		if fix := got["node-taints"].Fix; !strings.Contains(fix, "--non-blocking-taints os") {
+			t.Errorf("the fix is %q", fix)
 		}
 		asKept(t, admin)
 	})

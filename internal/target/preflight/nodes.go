@@ -70,7 +70,7 @@ func (c *checker) names(keep func(*Node) bool) []string {
 // nodeCount is the rule of the standard: simulated nodes do not count.
 func (c *checker) nodeCount() {
 	f := Finding{ID: "node-count", Group: Nodes, Status: OK, How: "nodes", Concerns: []string{"cluster-node-count"}, Vital: true}
-	var parts, mends []string
+	var parts, fixes []string
 	for _, os := range []specs.OS{specs.Linux, specs.Windows} {
 		all, simulated := c.cluster.Count(result.Is(os)), c.cluster.Simulated(result.Is(os))
 		schedulable := c.cluster.Count(result.Counting(os))
@@ -86,12 +86,12 @@ func (c *checker) nodeCount() {
 		parts = append(parts, part)
 		if schedulable < result.MinimumNodes {
 			f.Status = Failing
-			mends = append(mends, fmt.Sprintf("%d %s", result.MinimumNodes-schedulable, system(os)))
+			fixes = append(fixes, fmt.Sprintf("%d %s", result.MinimumNodes-schedulable, system(os)))
 		}
 	}
 	f.Found = strings.Join(parts, "; ")
 	if f.Status == Failing {
-		f.Mend = fmt.Sprintf("the standard asks for %d of each that are ready, not cordoned and not tainted: add, or untaint, %s", result.MinimumNodes, strings.Join(mends, " and "))
+		f.Fix = fmt.Sprintf("the standard asks for %d of each that are ready, not cordoned and not tainted: add, or untaint, %s", result.MinimumNodes, strings.Join(fixes, " and "))
 	}
 	c.add(f)
 	c.honesty()
@@ -113,7 +113,7 @@ func (c *checker) honesty() {
 	}
 	if slices.Sort(odd); len(odd) > 0 {
 		f.Status, f.Found = Failing, shorten(odd, 5)
-		f.Mend = "find out what these nodes are, and remove labels that kubelets do not set themselves: what runs on them is not taken for proof"
+		f.Fix = "find out what these nodes are, and remove labels that kubelets do not set themselves: what runs on them is not taken for proof"
 	}
 	c.add(f)
 }
@@ -133,7 +133,7 @@ func (c *checker) usableNodes() {
 	f.Found = fmt.Sprintf("tests can use %d Windows nodes%s", windows, note)
 	if windows < result.MinimumNodes {
 		f.Status = Failing
-		f.Mend = "the e2e framework uses only nodes without taints: take the taints off for the run, or add nodes"
+		f.Fix = "the e2e framework uses only nodes without taints: take the taints off for the run, or add nodes"
 	}
 	if windows == 0 && (c.Steer == "cordon" || c.Steer == "off" || c.Steering.Err == nil && c.Steering.Value == "") {
 		f.Concerns = append(f.Concerns, "pinned-win")
@@ -141,7 +141,7 @@ func (c *checker) usableNodes() {
 	if c.cluster.Count(result.Is(specs.Windows)) == 0 {
 		f.Refuses = true
 		f.Found = "the cluster has no Windows node"
-		f.Mend = "add 2 Windows nodes: nothing can be tested without"
+		f.Fix = "add 2 Windows nodes: nothing can be tested without"
 	}
 	c.add(f)
 	linux, note := usable(specs.Linux)
@@ -149,7 +149,7 @@ func (c *checker) usableNodes() {
 	f.Found = fmt.Sprintf("tests can use %d Linux workers%s", linux, note)
 	if linux == 0 {
 		f.Status = Failing
-		f.Mend = "add a Linux worker: traffic between the systems cannot be tested without"
+		f.Fix = "add a Linux worker: traffic between the systems cannot be tested without"
 	}
 	c.add(f)
 }
@@ -159,7 +159,7 @@ func (c *checker) readiness() {
 	if bad := c.names(func(n *Node) bool { return !n.Ready }); len(bad) > 0 {
 		f.Status = Warning
 		f.Found = "not ready: " + shorten(bad, 5)
-		f.Mend = fmt.Sprintf("the suite waits for them, and fails: repair or remove them, cordon them, or use run --allowed-not-ready-nodes %d", len(bad))
+		f.Fix = fmt.Sprintf("the suite waits for them, and fails: repair or remove them, cordon them, or use run --allowed-not-ready-nodes %d", len(bad))
 	}
 	c.add(f)
 }
@@ -195,14 +195,14 @@ func (c *checker) taints() {
 		slices.Sort(parts)
 		slices.Sort(keys)
 		f.Found = strings.Join(parts, "; ")
-		f.Mend = "the suite waits for such nodes, and fails: take the taints off"
+		f.Fix = "the suite waits for such nodes, and fails: take the taints off"
 		if len(keys) > 0 {
-			f.Mend += ", or use run --non-blocking-taints " + strings.Join(keys, ",")
+			f.Fix += ", or use run --non-blocking-taints " + strings.Join(keys, ",")
 		}
 	}
 	c.add(f)
 	if cordoned := c.names(func(n *Node) bool { return n.Unschedulable }); len(cordoned) > 0 {
-		c.add(Finding{ID: "node-cordoned", Group: Nodes, Status: Warning, How: "nodes: unschedulable", Found: "cordoned: " + shorten(cordoned, 5), Mend: "kubectl uncordon them, if they are to be tested"})
+		c.add(Finding{ID: "node-cordoned", Group: Nodes, Status: Warning, How: "nodes: unschedulable", Found: "cordoned: " + shorten(cordoned, 5), Fix: "kubectl uncordon them, if they are to be tested"})
 	}
 }
 
@@ -240,11 +240,11 @@ func (c *checker) windowsVersions() {
 	case len(foreign) > 0:
 		f.Status = Failing
 		f.Found = strings.Join(foreign, ", ") + ": " + verdict.AcceptedReleases()
-		f.Mend = "use nodes of these releases of Windows Server"
+		f.Fix = "use nodes of these releases of Windows Server"
 	case len(unlabelled) > 0:
 		f.Status = Unknown
 		f.Found = "without the label: " + shorten(unlabelled, 5)
-		f.Mend = "find out why the kubelet did not set the label"
+		f.Fix = "find out why the kubelet did not set the label"
 	case len(builds) == 0:
 		f.Status = Unknown
 		f.Found = c.noWindows()
@@ -290,7 +290,7 @@ func (c *checker) supported(builds map[string]int) {
 	if len(other) > 0 {
 		f.Status = Warning
 		f.Found += ", the cluster has " + strings.Join(other, ", ")
-		f.Mend = "prefer a documented pair: https://kubernetes.io/docs/concepts/windows/intro/#windows-os-version-support"
+		f.Fix = "prefer a documented pair: https://kubernetes.io/docs/concepts/windows/intro/#windows-os-version-support"
 	}
 	c.add(f)
 }
@@ -319,7 +319,7 @@ func (c *checker) serverVersion() (specs.Version, error) {
 	return specs.ParseVersion(c.Version.Value)
 }
 
-const skewMend = "upgrade: a %s is never newer than the API server, and at most 3 minor versions older: https://kubernetes.io/releases/version-skew-policy/"
+const skewFix = "upgrade: a %s is never newer than the API server, and at most 3 minor versions older: https://kubernetes.io/releases/version-skew-policy/"
 
 func (c *checker) kubelets() {
 	f := Finding{ID: "kubelet-skew", Group: Nodes, Status: OK, How: "nodes: kubeletVersion"}
@@ -347,7 +347,7 @@ func (c *checker) kubelets() {
 	case len(bad) > 0:
 		f.Status = Warning
 		f.Found = fmt.Sprintf("outside of the version skew policy for a server %s: %s", c.Version.Value, shorten(bad, 5))
-		f.Mend = fmt.Sprintf(skewMend, "kubelet")
+		f.Fix = fmt.Sprintf(skewFix, "kubelet")
 	case len(mute) > 0 || len(versions) == 0:
 		f.Status = Unknown
 		f.Found = "nodes without a version: " + shorten(mute, 5)
@@ -385,7 +385,7 @@ func (c *checker) kubeProxy() {
 		c.unknown(f, err)
 		return
 	}
-	f.Status, f.Found = Unknown, "no DaemonSet kube-proxy tells its version"
+	f.Status, f.Found = Unknown, "no DaemonSet kube-proxy shows its version"
 	var parts []string
 	for _, d := range c.DaemonSets.Value {
 		if !strings.HasPrefix(d.Name, "kube-proxy") {
@@ -406,7 +406,7 @@ func (c *checker) kubeProxy() {
 			}
 			if skewed(server, v) {
 				f.Status = Warning
-				f.Mend = fmt.Sprintf(skewMend, "kube-proxy")
+				f.Fix = fmt.Sprintf(skewFix, "kube-proxy")
 			}
 		}
 	}
@@ -439,7 +439,7 @@ func (c *checker) containerRuntime() {
 	case len(other) > 0:
 		f.Status = Warning
 		f.Found += "; not containerd on " + shorten(other, 5)
-		f.Mend = "HostProcess containers need containerd: install 1.7 or newer on Windows nodes"
+		f.Fix = "HostProcess containers need containerd: install 1.7 or newer on Windows nodes"
 	case len(mute) > 0:
 		f.Status = Unknown
 		f.Found = "nodes that do not say: " + shorten(mute, 5)
@@ -480,7 +480,7 @@ func (c *checker) memory() {
 	case len(none) > 0:
 		f.Status = Warning
 		f.Found = "nothing kept back for Windows itself on " + shorten(none, 5)
-		f.Mend = "set systemReserved or kubeReserved memory for the kubelet: Windows does not kill when memory runs out, it pages, and tests time out"
+		f.Fix = "set systemReserved or kubeReserved memory for the kubelet: Windows does not kill when memory runs out, it pages, and tests time out"
 	case len(mute) > 0:
 		f.Status, f.Found = Unknown, "nodes that do not say: "+shorten(mute, 5)
 	case least < 0:

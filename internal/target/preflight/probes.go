@@ -37,7 +37,7 @@ func (f *Facts) IsolationClasses() []string {
 func (c *checker) probes() {
 	f := c.probed(Finding{
 		ID: "test-images", Group: Run, Concerns: []string{"containers"},
-		Mend: "let the nodes reach the registries, or name a mirror with --kube-test-repo-list",
+		Fix: "let the nodes reach the registries, or name a mirror with --kube-test-repo-list",
 	}, probe.TestImages, "")
 	if c.noWindowsPulls() {
 		f.Refuses = true
@@ -46,19 +46,19 @@ func (c *checker) probes() {
 	if !c.without("dns") {
 		c.add(c.probed(Finding{
 			ID: "dns-answers", Group: Network, Concerns: []string{"dns"},
-			Mend: "see why pods get no answer: the DNS pods, kube-proxy and the network of the nodes; see also --dns-domain",
+			Fix: "see why pods get no answer: the DNS pods, kube-proxy and the network of the nodes; see also --dns-domain",
 		}, probe.DNS, ""))
 	}
 	if windows := c.cluster.Count((*result.Node).RealWindows); windows > 0 && !c.without("hpc") {
 		c.add(c.probed(Finding{
 			ID: "host-process-pod", Group: Features, Concerns: []string{"hpc"},
-			Mend: "see why the pod does not start; say --without hpc when the cluster is not to have HostProcess containers",
+			Fix: "see why the pod does not start; say --without hpc when the cluster is not to have HostProcess containers",
 		}, probe.HostProcess, ""))
 	}
 	for _, class := range c.IsolationClasses() {
 		f := Finding{
 			ID: "runtime-class-" + class, Group: Features,
-			Mend: "see why pods of the class do not start, or remove the RuntimeClass",
+			Fix: "see why pods of the class do not start, or remove the RuntimeClass",
 		}
 		if class == specs.HyperVClass {
 			if c.without("hyperv") {
@@ -85,21 +85,21 @@ func (c *checker) noWindowsPulls() bool {
 	return all > 0 && failed == all && !c.Probes.Credentials
 }
 
-// probed fills a finding with what probes of a kind have found out. The mend
+// probed fills a finding with what probes of a kind have found out. The fix
 // given is for when they failed.
 func (c *checker) probed(f Finding, kind probe.Kind, class string) Finding {
-	mend := f.Mend
-	f.Status, f.How, f.Mend = Unknown, NotAsked, ""
+	fix := f.Fix
+	f.Status, f.How, f.Fix = Unknown, NotAsked, ""
 	switch {
 	case c.Nodes.Err != nil:
 		f.Found = "not known: " + c.Nodes.Err.Error()
 		return f
 	case !c.Probes.Made:
-		f.Found, f.Mend = "only pods can tell", "let pods find out: op-readiness preflight --probe"
+		f.Found, f.Fix = "only pods can tell", "let pods find out: op-readiness preflight --probe"
 		return f
 	case c.Probes.Err != nil:
 		f.How, f.Found = ByPods, "not known: "+c.Probes.Err.Error()
-		f.Mend = "grant what the error names (the role: op-readiness preflight --print-rbac), or find the cause and ask again"
+		f.Fix = "grant what the error names (the role: op-readiness preflight --print-rbac), or find the cause and ask again"
 		return f
 	}
 	var parts []string
@@ -139,7 +139,7 @@ func (c *checker) probed(f Finding, kind probe.Kind, class string) Finding {
 	}
 	switch {
 	case count[probe.Failed] > 0:
-		f.Status, f.Mend = Failing, mend
+		f.Status, f.Fix = Failing, fix
 	case count[probe.Unknown] == 0 && windows:
 		f.Status = OK
 	}

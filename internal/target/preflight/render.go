@@ -14,7 +14,7 @@ func Formats() []report.Format {
 	return []report.Format{report.FormatTable, report.FormatJSON, report.FormatMarkdown}
 }
 
-// Write writes the report: a line a finding, by group, and then what to do.
+// Write writes the report: a line per finding, by group, and then what to do.
 func (r *Report) Write(w io.Writer, format report.Format) error {
 	switch format {
 	case report.FormatJSON:
@@ -30,7 +30,7 @@ func (r *Report) Write(w io.Writer, format report.Format) error {
 	if todo := r.todo(); len(todo) > 0 {
 		fmt.Fprint(w, "\nWhat to do:\n")
 		for _, t := range todo {
-			fmt.Fprintf(w, "  %s %s:\n    %s\n", t.status, strings.Join(t.about, ", "), t.mend)
+			fmt.Fprintf(w, "  %s %s:\n    %s\n", t.status, strings.Join(t.about, ", "), t.fix)
 		}
 	}
 	_, err := fmt.Fprintf(w, "\n%s\n", r.Line())
@@ -63,9 +63,9 @@ func (r *Report) WriteShort(w io.Writer) error {
 			continue
 		}
 		fmt.Fprintf(&text, "  %-7s  %s: %s\n", f.Status, f.ID, f.Found)
-		if f.Refuses && !told[f.Mend] {
-			told[f.Mend] = true
-			fmt.Fprintf(&text, "           to mend: %s\n", f.Mend)
+		if f.Refuses && !told[f.Fix] {
+			told[f.Fix] = true
+			fmt.Fprintf(&text, "           fix: %s\n", f.Fix)
 		}
 	}
 	_, err := io.WriteString(w, text.String())
@@ -95,26 +95,26 @@ func (r *Report) table(clean func(string) string) *report.Table {
 	return t
 }
 
-// mend is what to do about findings of one status.
-type mend struct {
+// fix is what to do about findings of one status.
+type fix struct {
 	status Status
 	about  []string
-	mend   string
+	fix    string
 }
 
-// todo are the findings with a mend, the gravest first; those with the same one
+// todo are the findings with a fix, the gravest first; those with the same one
 // together.
-func (r *Report) todo() []mend {
-	var list []mend
+func (r *Report) todo() []fix {
+	var list []fix
 	for _, status := range []Status{Failing, Warning, Unknown, OK} {
 		for i := range r.Findings {
 			f := &r.Findings[i]
-			if f.Status != status || f.Mend == "" {
+			if f.Status != status || f.Fix == "" {
 				continue
 			}
-			at := slices.IndexFunc(list, func(m mend) bool { return m.status == status && m.mend == f.Mend })
+			at := slices.IndexFunc(list, func(m fix) bool { return m.status == status && m.fix == f.Fix })
 			if at < 0 {
-				list = append(list, mend{status: status, mend: f.Mend})
+				list = append(list, fix{status: status, fix: f.Fix})
 				at = len(list) - 1
 			}
 			list[at].about = append(list[at].about, f.ID+f.keeps())
@@ -150,7 +150,7 @@ func (r *Report) writeMarkdown(w io.Writer) error {
 	if todo := r.todo(); len(todo) > 0 {
 		fmt.Fprint(w, "\n### What to do\n\n")
 		for _, t := range todo {
-			if _, err := fmt.Fprintf(w, "- **%s** %s: %s\n", t.status, escape(strings.Join(t.about, ", ")), escape(t.mend)); err != nil {
+			if _, err := fmt.Fprintf(w, "- **%s** %s: %s\n", t.status, escape(strings.Join(t.about, ", ")), escape(t.fix)); err != nil {
 				return err
 			}
 		}

@@ -178,7 +178,7 @@ type Step struct {
 // Text is what the runner shows, line by line.
 func (l *Log) Text() string { return strings.Join(l.Lines, "\n") }
 
-// Run runs a workflow. That it fails is no error.
+// Run runs a workflow. That it fails is not an error.
 func (r *Runner) Run(ctx context.Context, w Workflow) (*Log, error) {
 	for {
 		log, output, err := r.run(ctx, w)

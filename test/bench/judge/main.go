@@ -192,7 +192,7 @@ func measure(dir string) (m measured, err error) {
 	j := verdict.Judge(run)
 	m.judged = time.Since(began) - m.read
 	if len(run.Problems) > 0 {
-		return m, fmt.Errorf("the folder is none to be measured: %s", run.Problems[0])
+		return m, fmt.Errorf("the folder cannot be measured: %s", run.Problems[0])
 	}
 	if len(run.Pods) != pods || j.Verdict != verdict.Inconclusive || j.Outcomes[verdict.Unproven] == 0 {
 		return m, fmt.Errorf("%d pods were read, and the verdict is %s with %d unproven cases", len(run.Pods), j.Verdict, j.Outcomes[verdict.Unproven])

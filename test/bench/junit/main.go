@@ -176,7 +176,7 @@ func (c *contender) measure(files int) error {
 	}
 	usage, ok := cmd.ProcessState.SysUsage().(*syscall.Rusage)
 	if !ok {
-		return errors.New("this system does not tell the memory of a child process")
+		return errors.New("this system does not report the memory of a child process")
 	}
 	peak := int64(usage.Maxrss) //nolint:unconvert // it has another type on other systems
 	if runtime.GOOS != "darwin" {

@@ -94,7 +94,7 @@ func measure(ctx context.Context, rounds int) (time.Duration, error) {
 	return best, nil
 }
 
-// overhead is how long the steps of the jobs took that are no shards.
+// overhead is how long the steps of the jobs took that are not shards.
 func overhead(log *runner.Log) (total time.Duration, parts string) {
 	var said []string
 	for _, job := range []string{"plan", "merge", "verdict"} {

@@ -37,7 +37,7 @@ const maxFinished = 1 << 20
 
 // Uploaded reads what lies in the build's folder, after it has added what Prow
 // does not keep in a folder.
-func (p *Plan) Uploaded(ctx context.Context, url string, o bucket.Options) (*Build, error) {
+func (p *RehearsalPlan) Uploaded(ctx context.Context, url string, o bucket.Options) (*Build, error) {
 	at, err := bucket.Open(ctx, url, o)
 	if err != nil {
 		return nil, err
@@ -82,7 +82,7 @@ const maxAlias = 4 << 10
 // link adds to the aliases of a pull request's builds in a folder what Prow
 // stores with them in a bucket: to this build's, and to those of the job's
 // rehearsals that were killed before they did it.
-func (p *Plan) link(ctx context.Context, at *bucket.Bucket) error {
+func (p *RehearsalPlan) link(ctx context.Context, at *bucket.Bucket) error {
 	if at.Scheme != bucket.File || p.alias == "" {
 		return nil
 	}

@@ -6,5 +6,5 @@
 // No container runs: a volume is a folder, and where a path of the pod is named
 // in an argument, in the environment or in the utilities' options, it becomes
 // that folder's. What follows from it, and what cannot be rehearsed, is said in
-// [Plan.Notes] and [*RefusedError].
+// [RehearsalPlan.Notes] and [*RefusedError].
 package rehearse

@@ -55,8 +55,8 @@ type Options struct {
 	Host []string
 }
 
-// Plan is what a rehearsal does, before it is done.
-type Plan struct {
+// RehearsalPlan is what a rehearsal does, before it is done.
+type RehearsalPlan struct {
 	Job string
 	// Build is the build's folder below the bucket.
 	Build   string
@@ -81,7 +81,7 @@ type Plan struct {
 }
 
 // Env are the variables that Prow gives the job.
-func (p *Plan) Env() map[string]string { return maps.Clone(p.env) }
+func (p *RehearsalPlan) Env() map[string]string { return maps.Clone(p.env) }
 
 // volume is a folder that stands for a volume of the pod.
 type volume struct {
@@ -114,7 +114,7 @@ func (e *RefusedError) Error() string {
 var ErrNotDecorated = errors.New("it is not decorated, so Prow uploads nothing for it: set 'decorate: true'")
 
 // Make plans the rehearsal of a ProwJob; the ProwJob itself stays as it is.
-func Make(pj *prowapi.ProwJob, o Options) (*Plan, error) {
+func Make(pj *prowapi.ProwJob, o Options) (*RehearsalPlan, error) {
 	pj = pj.DeepCopy()
 	if err := number(pj); err != nil {
 		return nil, err
@@ -139,7 +139,7 @@ func Make(pj *prowapi.ProwJob, o Options) (*Plan, error) {
 	// Uploads go with the credentials that there are here.
 	dc.GCSCredentialsSecret, dc.S3CredentialsSecret = nil, nil
 
-	p := &Plan{
+	p := &RehearsalPlan{
 		Job: pj.Spec.Job, BuildID: pj.Status.BuildID, Type: pj.Spec.Type,
 		Timeout: orDefault(dc.Timeout.Get(), entrypoint.DefaultTimeout), Grace: orDefault(dc.GracePeriod.Get(), entrypoint.DefaultGracePeriod),
 		work: o.Work,
@@ -175,7 +175,7 @@ func Make(pj *prowapi.ProwJob, o Options) (*Plan, error) {
 	if s := pod.Spec.TerminationGracePeriodSeconds; s != nil {
 		p.Termination = time.Duration(*s) * time.Second
 	}
-	m := maker{Plan: p, options: o, pod: pod, made: map[string]string{}}
+	m := maker{RehearsalPlan: p, options: o, pod: pod, made: map[string]string{}}
 	refused = append(refused, m.processes()...)
 	if len(refused) > 0 {
 		return nil, &RefusedError{Job: pj.Spec.Job, Reasons: refused}
@@ -196,7 +196,7 @@ func orDefault(d, otherwise time.Duration) time.Duration {
 
 // substitute puts a command that runs here in place of one that runs in an
 // image, and says where that is not possible.
-func (p *Plan) substitute(c *corev1.Container, o Options) []string {
+func (p *RehearsalPlan) substitute(c *corev1.Container, o Options) []string {
 	if o.Command != "" {
 		// A shell would keep Prow's signals from what it runs.
 		c.Command, c.Args = strings.Fields(o.Command), nil
@@ -206,17 +206,17 @@ func (p *Plan) substitute(c *corev1.Container, o Options) []string {
 		p.Notes = append(p.Notes, fmt.Sprintf("the job's command is replaced by --command, and its image %s is not used", c.Image))
 		return nil
 	}
-	mend := ": give what to run here with --command"
+	fix := ": give what to run here with --command"
 	if i := slices.Index(slices.Concat(c.Command, c.Args), Tool); i > 0 {
 		// A script that ends by calling this program with the rest.
-		mend += fmt.Sprintf(", such as --command '%s'", strings.Join(slices.Concat(c.Command, c.Args)[i:], " "))
+		fix += fmt.Sprintf(", such as --command '%s'", strings.Join(slices.Concat(c.Command, c.Args)[i:], " "))
 	}
 	if c.SecurityContext != nil && c.SecurityContext.Privileged != nil && *c.SecurityContext.Privileged {
-		return []string{fmt.Sprintf("container %s is privileged, as for Docker in it, and here nothing is a container%s", nameOf(c), mend)}
+		return []string{fmt.Sprintf("container %s is privileged, as for Docker in it, and here nothing is a container%s", nameOf(c), fix)}
 	}
 	if len(c.Command) == 0 {
 		if !ours(c.Image) {
-			return []string{fmt.Sprintf("container %s runs what the image %s runs, and no image is used here%s", nameOf(c), c.Image, mend)}
+			return []string{fmt.Sprintf("container %s runs what the image %s runs, and no image is used here%s", nameOf(c), c.Image, fix)}
 		}
 		c.Command = []string{Tool}
 	}
@@ -226,13 +226,13 @@ func (p *Plan) substitute(c *corev1.Container, o Options) []string {
 		c.Command, c.Args = append([]string{Tool}, all[1:]...), nil
 	case "sh", "bash":
 		if !strings.Contains(strings.Join(all[1:], " "), Tool) {
-			return []string{fmt.Sprintf("container %s runs a script of its own in the image %s, which does not call %s%s", nameOf(c), c.Image, Tool, mend)}
+			return []string{fmt.Sprintf("container %s runs a script of its own in the image %s, which does not call %s%s", nameOf(c), c.Image, Tool, fix)}
 		}
 		if _, err := exec.LookPath(first); err != nil {
 			return []string{fmt.Sprintf("there is no %s here: %v", first, err)}
 		}
 	default:
-		return []string{fmt.Sprintf("container %s runs %s of the image %s, and no image is used here%s", nameOf(c), all[0], c.Image, mend)}
+		return []string{fmt.Sprintf("container %s runs %s of the image %s, and no image is used here%s", nameOf(c), all[0], c.Image, fix)}
 	}
 	p.Notes = append(p.Notes, fmt.Sprintf("%s is this program, and the image %s is not used", Tool, c.Image))
 	return nil
@@ -255,7 +255,7 @@ func ours(image string) bool {
 
 // maker turns a pod into processes.
 type maker struct {
-	*Plan
+	*RehearsalPlan
 	options Options
 	pod     *corev1.Pod
 	// made are the volumes by name.
@@ -574,7 +574,7 @@ func (m *maker) cloning(pj *prowapi.ProwJob) {
 }
 
 // Commands are the command lines of the job's containers, as they would run here.
-func (p *Plan) Commands() []string {
+func (p *RehearsalPlan) Commands() []string {
 	var all []string
 	for i := range p.jobs {
 		for _, v := range p.jobs[i].env {

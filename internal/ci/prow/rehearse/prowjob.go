@@ -26,7 +26,7 @@ type Refs struct {
 	PullSHA          string
 }
 
-// ErrRefs says that what is to be tested is not told, or wrongly.
+// ErrRefs says that what is to be tested is not named, or wrongly.
 var ErrRefs = errors.New("what the job tests is not known")
 
 // resolve makes Prow's refs of a job in repository "org/repo". dir is a working
@@ -34,7 +34,7 @@ var ErrRefs = errors.New("what the job tests is not known")
 func (r Refs) resolve(ctx context.Context, j *Job, dir string) (prowapi.Refs, error) {
 	org, repo, ok := cutRepository(j.Repository)
 	if !ok {
-		return prowapi.Refs{}, fmt.Errorf("%w: %s is a job of %q, which is no repository but an organisation: name one with --repo", ErrRefs, j.Name, j.Repository)
+		return prowapi.Refs{}, fmt.Errorf("%w: %s is a job of %q, which is an organisation, not a repository: name one with --repo", ErrRefs, j.Name, j.Repository)
 	}
 	text := r.Text
 	if text == "" {
@@ -56,7 +56,7 @@ func (r Refs) resolve(ctx context.Context, j *Job, dir string) (prowapi.Refs, er
 		baseSHA = cmp.Or(baseSHA, head)
 		pullSHA := cmp.Or(r.PullSHA, head)
 		if baseSHA == "" || pullSHA == "" && j.presubmit != nil {
-			return prowapi.Refs{}, fmt.Errorf("%w: %s is no working copy of git: name it with --refs, as Prow's $PULL_REFS has it: %s:SHA,%d:SHA", ErrRefs, dir, base, max(r.Pull, 1))
+			return prowapi.Refs{}, fmt.Errorf("%w: %s is not a working copy of git: name it with --refs, as Prow's $PULL_REFS has it: %s:SHA,%d:SHA", ErrRefs, dir, base, max(r.Pull, 1))
 		}
 		text = base + ":" + baseSHA
 		if j.presubmit != nil {

@@ -186,7 +186,7 @@ func TestNotesSayWhatIsOtherThanInAPod(t *testing.T) {
 	}
 }
 
-func TestARefusalSaysEverythingAndItsMend(t *testing.T) {
+func TestARefusalSaysEverythingAndItsFix(t *testing.T) {
 	pj := prowJob(t, "pull-privileged")
 	c := &pj.Spec.PodSpec.Containers[0]
 	c.Args = append(c.Args, "op-readiness", "run", "--retries=1")

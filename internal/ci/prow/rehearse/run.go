@@ -35,8 +35,8 @@ const (
 // Run does what the plan says, and writes the job's output to log and that of
 // Prow's utilities to utilities. Closing stop aborts the job as Prow does: the
 // kubelet sends SIGTERM, and kills when its time is over. The end of ctx kills at
-// once. Whatever the job comes to is no error.
-func (p *Plan) Run(ctx context.Context, stop <-chan struct{}, log, utilities io.Writer) (*Outcome, error) {
+// once. Whatever the job comes to is not an error.
+func (p *RehearsalPlan) Run(ctx context.Context, stop <-chan struct{}, log, utilities io.Writer) (*Outcome, error) {
 	if err := p.prepare(); err != nil {
 		return nil, err
 	}
@@ -88,7 +88,7 @@ func (p *Plan) Run(ctx context.Context, stop <-chan struct{}, log, utilities io.
 }
 
 // prepare makes the volumes.
-func (p *Plan) prepare() error {
+func (p *RehearsalPlan) prepare() error {
 	for _, v := range p.volumes {
 		dir := v.path
 		if v.link != "" {
@@ -106,7 +106,7 @@ func (p *Plan) prepare() error {
 }
 
 // wait waits for all containers, and ends them when it is to.
-func (p *Plan) wait(ctx context.Context, stop <-chan struct{}, jobs []*container, side *container) error {
+func (p *RehearsalPlan) wait(ctx context.Context, stop <-chan struct{}, jobs []*container, side *container) error {
 	all := slices.Concat(jobs, []*container{side})
 	ended := make(chan struct{})
 	go func() {
@@ -154,7 +154,7 @@ type container struct {
 	err  error
 }
 
-func (p *Plan) start(of *process, stdout, stderr io.Writer) (*container, error) {
+func (p *RehearsalPlan) start(of *process, stdout, stderr io.Writer) (*container, error) {
 	cmd := exec.Command(of.argv[0], of.argv[1:]...)
 	cmd.Env, cmd.Dir, cmd.Stdout, cmd.Stderr = of.env, of.dir, stdout, stderr
 	cmd.WaitDelay = 5 * time.Second

@@ -29,7 +29,7 @@ func Utility(ctx context.Context, name string) (int, error) {
 		Initupload: initupload.JSONConfigEnvVar, Entrypoint: entrypoint.JSONConfigEnvVar, Sidecar: sidecar.JSONConfigEnvVar,
 	}[name]
 	if variable == "" {
-		return 0, fmt.Errorf("unknown pod utility %q: choose of %s", name, strings.Join([]string{Initupload, Entrypoint, Sidecar}, ", "))
+		return 0, fmt.Errorf("unknown pod utility %q: use %s", name, strings.Join([]string{Initupload, Entrypoint, Sidecar}, ", "))
 	}
 	options := os.Getenv(variable)
 	if options == "" {

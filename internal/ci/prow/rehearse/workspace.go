@@ -67,7 +67,7 @@ func (w *Workspace) Remove() error {
 
 // Sweep removes what rehearsals left that were killed: their folders, and with
 // down their clusters. Those of which a process still lives stay. It returns the
-// folders that it removed; what cannot be removed is no reason to stop.
+// folders that it removed; what cannot be removed does not stop it.
 func Sweep(down func(cluster string) error) ([]string, error) {
 	found, err := filepath.Glob(filepath.Join(os.TempDir(), workPrefix+"*"))
 	if err != nil {

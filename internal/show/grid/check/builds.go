@@ -83,7 +83,7 @@ func Builds(ctx context.Context, o Options) (*Report, error) {
 			prefix = strings.Trim(strings.TrimSpace(prefix), "/")
 			name := config.Normalize(path.Base(prefix))
 			if other, ok := jobs[name]; ok && path.Base(other) != path.Base(prefix) {
-				r.add(Finding{Severity: Warning, Rule: "job-names", Object: "gs://" + prefix + "/", What: fmt.Sprintf("TestGrid takes its name for that of gs://%s/: they differ in case or punctuation alone, so test groups cannot have both names", other), Mend: "rename one of the jobs"})
+				r.add(Finding{Severity: Warning, Rule: "job-names", Object: "gs://" + prefix + "/", What: fmt.Sprintf("TestGrid takes its name for that of gs://%s/: they differ in case or punctuation alone, so test groups cannot have both names", other), Fix: "rename one of the jobs"})
 				continue
 			}
 			jobs[name] = prefix
@@ -91,7 +91,7 @@ func Builds(ctx context.Context, o Options) (*Report, error) {
 	}
 	skipped := o.Source.Skipped()
 	for _, name := range slices.Sorted(maps.Keys(skipped)) {
-		r.add(Finding{Severity: Warning, Rule: "skipped", Object: name, What: "not read: " + skipped[name], Mend: "put what is meant in its place, or move it away"})
+		r.add(Finding{Severity: Warning, Rule: "skipped", Object: name, What: "not read: " + skipped[name], Fix: "put what is meant in its place, or move it away"})
 	}
 	for i := range r.Findings {
 		f := &r.Findings[i]
@@ -117,23 +117,23 @@ func (r *Report) columns(ctx context.Context, o Options, cfg *configpb.Configura
 	}
 	t := tabs[0]
 	if t.Unwritten != "" {
-		r.add(Finding{Severity: Error, Rule: "grid-unwritten", Object: g.Name, What: "TestGrid's updater cannot write the grid, so this group stays as it was, without any newer build: " + o.Source.Told(t.Unwritten), Mend: "mend or remove the objects that it cannot read, which are told as errors here"})
+		r.add(Finding{Severity: Error, Rule: "grid-unwritten", Object: g.Name, What: "TestGrid's updater cannot write the grid, so this group stays as it was, without any newer build: " + o.Source.Told(t.Unwritten), Fix: "fix or remove the objects that it cannot read, which are shown as errors here"})
 	}
 	g.Columns, g.Rows, g.Bytes = len(t.Columns), len(t.Rows), t.Bytes
 	for _, row := range t.Rows {
 		if row.Name == "Truncated" {
-			r.add(Finding{Severity: Error, Rule: "grid-too-large", Object: g.Name, What: "TestGrid has removed messages, rows or old builds, because a grid may have 2 MB, compressed", Mend: "lower days_of_results, or publish fewer rows"})
+			r.add(Finding{Severity: Error, Rule: "grid-too-large", Object: g.Name, What: "TestGrid has removed messages, rows or old builds, because a grid may have 2 MB, compressed", Fix: "lower days_of_results, or publish fewer rows"})
 		}
 		if row.Name == "Overall" {
 			for i, c := range row.Cells {
 				if c.Message == "Build is too old to process" {
-					r.add(Finding{Severity: Note, Rule: "too-old", Object: g.Name + "/" + t.Columns[i].Build, What: fmt.Sprintf("%q: it started more than days_of_results ago, or has no start", c.Message), Mend: "nothing, unless it is not that old: see its started.json"})
+					r.add(Finding{Severity: Note, Rule: "too-old", Object: g.Name + "/" + t.Columns[i].Build, What: fmt.Sprintf("%q: it started more than days_of_results ago, or has no start", c.Message), Fix: "nothing, unless it is not that old: see its started.json"})
 				}
 			}
 		}
 	}
 	if t.Bytes > maxGrid*9/10 && t.Bytes <= maxGrid {
-		r.add(Finding{Severity: Warning, Rule: "grid-too-large", Object: g.Name, What: fmt.Sprintf("the grid has %d bytes; above 2,000,000 TestGrid removes parts of it", t.Bytes), Mend: "lower days_of_results, or publish fewer rows"})
+		r.add(Finding{Severity: Warning, Rule: "grid-too-large", Object: g.Name, What: fmt.Sprintf("the grid has %d bytes; above 2,000,000 TestGrid removes parts of it", t.Bytes), Fix: "lower days_of_results, or publish fewer rows"})
 	}
 	return nil
 }
@@ -170,7 +170,7 @@ func (c *checker) add(f Finding) { c.report.add(f) }
 func (c *checker) job(ctx context.Context, prefix string) (n int, listed bool, err error) {
 	place, err := gcs.NewPath("gs://" + strings.TrimSuffix(prefix, "/") + "/")
 	if err != nil {
-		c.add(Finding{Severity: Error, Rule: "prefix", Object: c.group.GetName(), Field: "gcs_prefix", What: fmt.Sprintf("TestGrid cannot read the prefix: %s", c.told(err)), Mend: "write it as bucket/folder"})
+		c.add(Finding{Severity: Error, Rule: "prefix", Object: c.group.GetName(), Field: "gcs_prefix", What: fmt.Sprintf("TestGrid cannot read the prefix: %s", c.told(err)), Fix: "write it as bucket/folder"})
 		return 0, false, nil
 	}
 	if err := c.listing(ctx, *place); err != nil {
@@ -178,7 +178,7 @@ func (c *checker) job(ctx context.Context, prefix string) (n int, listed bool, e
 	}
 	found, err := gcs.ListBuilds(ctx, c.client, *place, nil)
 	if err != nil {
-		c.add(Finding{Severity: Error, Rule: "listing", Object: addressOf(*place), What: fmt.Sprintf("TestGrid cannot list the builds, so it shows none of this group: %s", c.told(err)), Mend: "mend the object that it names"})
+		c.add(Finding{Severity: Error, Rule: "listing", Object: addressOf(*place), What: fmt.Sprintf("TestGrid cannot list the builds, so it shows none of this group: %s", c.told(err)), Fix: "fix the object that it names"})
 		return 0, false, nil
 	}
 	if len(found) == 0 {
@@ -192,7 +192,7 @@ func (c *checker) job(ctx context.Context, prefix string) (n int, listed bool, e
 	old := 0
 	for i, f := range found { // the newest first
 		if old == oldInRow {
-			c.add(Finding{Severity: Note, Rule: "not-checked", Object: addressOf(*place), What: fmt.Sprintf("%s not checked: those before them started more than days_of_results (%d) ago", plural(len(found)-i, "older build")+is(len(found)-i), c.group.GetDaysOfResults()), Mend: "give --days to check them"})
+			c.add(Finding{Severity: Note, Rule: "not-checked", Object: addressOf(*place), What: fmt.Sprintf("%s not checked: those before them started more than days_of_results (%d) ago", plural(len(found)-i, "older build")+is(len(found)-i), c.group.GetDaysOfResults()), Fix: "give --days to check them"})
 			break
 		}
 		if c.Progress != nil {
@@ -222,7 +222,7 @@ func (r *Report) noBuilds() {
 	if len(r.empty) == 0 {
 		return
 	}
-	f := Finding{Severity: Warning, Rule: "no-builds", Object: r.empty[0], What: "there are no builds; TestGrid shows an empty grid", Mend: "publish one, or mend the group's gcs_prefix"}
+	f := Finding{Severity: Warning, Rule: "no-builds", Object: r.empty[0], What: "there are no builds; TestGrid shows an empty grid", Fix: "publish one, or fix the group's gcs_prefix"}
 	if more := r.empty[1:]; len(more) > 0 {
 		const told = 5
 		f.What += "; nor are there any in " + strings.Join(more[:min(told, len(more))], ", ")
@@ -283,7 +283,7 @@ func (c *checker) listing(ctx context.Context, place gcs.Path) error {
 		link := linkOf(o)
 		switch {
 		case o.Prefix != "" && !isNumber(name):
-			c.add(Finding{Severity: Error, Rule: "build-id", Object: at, What: "TestGrid takes every folder here for a build, and this one is not a number: it becomes a column, sorts anywhere, and Deck's job history leaves it out", Mend: "move it away: nothing but builds lies in a job's folder"})
+			c.add(Finding{Severity: Error, Rule: "build-id", Object: at, What: "TestGrid takes every folder here for a build, and this one is not a number: it becomes a column, sorts anywhere, and Deck's job history leaves it out", Fix: "move it away: nothing but builds lies in a job's folder"})
 		case o.Prefix != "":
 			if len(name) < 19 {
 				short, shortest = short+1, name
@@ -298,13 +298,13 @@ func (c *checker) listing(ctx context.Context, place gcs.Path) error {
 				short, shortest = short+1, id
 			}
 		case isAlias && isNumber(id):
-			c.add(Finding{Severity: Error, Rule: "alias-without-link", Object: at, What: "TestGrid reads where an alias leads from the object's metadata, not from its body; without it the build is ignored", Mend: "store it with the metadata link (x-goog-meta-link): gs://BUCKET/pr-logs/pull/…"})
+			c.add(Finding{Severity: Error, Rule: "alias-without-link", Object: at, What: "TestGrid reads where an alias leads from the object's metadata, not from its body; without it the build is ignored", Fix: "store it with the metadata link (x-goog-meta-link): gs://BUCKET/pr-logs/pull/…"})
 		default:
-			c.add(Finding{Severity: Note, Rule: "ignored", Object: at, What: "TestGrid ignores this object: it is neither a build nor an alias of one", Mend: "move it away, if it was meant to be seen"})
+			c.add(Finding{Severity: Note, Rule: "ignored", Object: at, What: "TestGrid ignores this object: it is neither a build nor an alias of one", Fix: "move it away, if it was meant to be seen"})
 		}
 	}
 	if short > 0 {
-		c.add(Finding{Severity: Warning, Rule: "build-id-short", Object: addressOf(place), What: fmt.Sprintf("%s ids below 1e18, such as %s: TestGrid lists all builds of the job in every cycle", plural(short, "build")+has(short), shortest), Mend: "use 19 digits, as Prow and 'publish' do"})
+		c.add(Finding{Severity: Warning, Rule: "build-id-short", Object: addressOf(place), What: fmt.Sprintf("%s ids below 1e18, such as %s: TestGrid lists all builds of the job in every cycle", plural(short, "build")+has(short), shortest), Fix: "use 19 digits, as Prow and 'publish' do"})
 	}
 	return nil
 }
@@ -343,11 +343,11 @@ func (c *checker) alias(ctx context.Context, o *storage.ObjectAttrs, at, link st
 	}
 	body, err := c.content(ctx, p, 1<<16)
 	if err == nil && !c.same(string(body), link) {
-		c.add(Finding{Severity: Warning, Rule: "alias-body", Object: at, What: fmt.Sprintf("its body is %q and its metadata %q: Deck goes by the body, TestGrid by the metadata", body[:min(len(body), 200)], link), Mend: "store the same in both"})
+		c.add(Finding{Severity: Warning, Rule: "alias-body", Object: at, What: fmt.Sprintf("its body is %q and its metadata %q: Deck goes by the body, TestGrid by the metadata", body[:min(len(body), 200)], link), Fix: "store the same in both"})
 	}
 	id := strings.TrimSuffix(path.Base(o.Name), ".txt")
 	if path.Base(strings.TrimSuffix(u.Path, "/")) != id {
-		c.add(Finding{Severity: Error, Rule: "alias-elsewhere", Object: at, What: fmt.Sprintf("it leads to %s, whose id is not %s", link, id), Mend: "give the alias the name of its build"})
+		c.add(Finding{Severity: Error, Rule: "alias-elsewhere", Object: at, What: fmt.Sprintf("it leads to %s, whose id is not %s", link, id), Fix: "give the alias the name of its build"})
 	}
 }
 
@@ -381,7 +381,7 @@ func (c *checker) latest(ctx context.Context, at string, objects []*storage.Obje
 		}
 	}
 	if got := strings.TrimSpace(string(body)); newest != "" && got != newest {
-		c.add(Finding{Severity: Warning, Rule: "latest-build", Object: at, What: fmt.Sprintf("it says %q, and the newest build is %s: Deck's job history begins at the one it says", got, newest), Mend: "write the newest id into it"})
+		c.add(Finding{Severity: Warning, Rule: "latest-build", Object: at, What: fmt.Sprintf("it says %q, and the newest build is %s: Deck's job history begins at the one it says", got, newest), Fix: "write the newest id into it"})
 	}
 }
 
@@ -413,7 +413,7 @@ func (c *checker) read(ctx context.Context, b *build) error {
 	}
 	slices.Sort(b.names)
 	if len(b.names) == 0 {
-		c.add(Finding{Severity: Error, Rule: "empty-build", Object: b.at(), What: "there is nothing in this build", Mend: "publish it again, or remove what leads to it"})
+		c.add(Finding{Severity: Error, Rule: "empty-build", Object: b.at(), What: "there is nothing in this build", Fix: "publish it again, or remove what leads to it"})
 		return nil
 	}
 	c.startedJSON(ctx, b)

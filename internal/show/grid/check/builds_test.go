@@ -94,7 +94,7 @@ func TestFindings(t *testing.T) {
 		{"an end before the start", file(dir+"finished.json", fmt.Sprintf(`{"timestamp": %d, "passed": true}`, seconds(9*time.Hour))), Warning, "finished-timestamp", "finished.json", "timestamp", "before it started"},
 		{"a number as metadata", file(dir+"finished.json", fmt.Sprintf(`{"timestamp": %d, "passed": true, "metadata": {"windows-version": 2022}}`, seconds(4*time.Hour))), Error, "metadata-type", "finished.json", "metadata.windows-version", "strings only"},
 		{"a broken podinfo.json", file(dir+"podinfo.json", "{"), Error, "json", "podinfo.json", "", "cannot read"},
-		{"a folder that is no build", file(job+"old/started.json", "{}"), Error, "build-id", "windows-readiness/old/", "", "not a number"},
+		{"a folder that is not a build", file(job+"old/started.json", "{}"), Error, "build-id", "windows-readiness/old/", "", "not a number"},
 		{"a short id", func(b *bucket) { b.build("17", 20*time.Hour) }, Warning, "build-id-short", job, "", "every cycle"},
 		{"a stray object", file(job+"index.html", "x"), Note, "ignored", "index.html", "", "ignores"},
 		{"an alias without metadata", file(job+"1991000000000000003.txt", "gs://b/pr-logs/x"), Error, "alias-without-link", "03.txt", "", "metadata"},
@@ -108,7 +108,7 @@ func TestFindings(t *testing.T) {
 		{"a cut file", file(xml, "<testsuite>\n<testcase name=\"a\">"), Error, "junit-malformed", "junit_core-network_01.xml", "line 2", "unexpected EOF"},
 		{"another root", file(xml, "\n<html></html>"), Error, "junit-malformed", "junit_core-network_01.xml", "line 2, <html>", "root"},
 		{"a time with a comma", file(xml, "<testsuite>\n\n<testcase name=\"a\" time=\"1,234.5\"></testcase></testsuite>"), Error, "junit-malformed", "junit_core-network_01.xml", "line 3, <testcase time=…>", "1,234.5"},
-		{"a count that is no integer", file(xml, `<testsuite tests="1.0"></testsuite>`), Error, "junit-malformed", "junit_core-network_01.xml", "line 1, <testsuite tests=…>", "1.0"},
+		{"a count that is not an integer", file(xml, `<testsuite tests="1.0"></testsuite>`), Error, "junit-malformed", "junit_core-network_01.xml", "line 1, <testsuite tests=…>", "1.0"},
 		{"skipped without a body", file(xml, `<testsuite><testcase name="a"><skipped message="m"></skipped></testcase></testsuite>`), Warning, "junit-skipped", "junit_core-network_01.xml", "", `1 test is skipped with an empty body, such as "a"`},
 		{"a file of over 100 MB", file(xml, strings.Repeat(" ", maxJUnit+1)), Error, "junit-too-large", "junit_core-network_01.xml", "", "too large: 100000001 bytes"},
 		{"an empty file", file(xml, ""), Warning, "junit-empty", "junit_core-network_01.xml", "", "empty"},
@@ -142,8 +142,8 @@ func TestFindings(t *testing.T) {
 			r := b.check(t)
 			for _, f := range r.Findings {
 				if f.Rule == c.rule && f.Severity == c.severity && strings.HasSuffix(f.Object, c.object) && f.Where() == c.where && strings.Contains(f.What, c.what) {
-					if f.Severity != Note && f.Mend == "" {
-						t.Errorf("no mend: %+v", f)
+					if f.Severity != Note && f.Fix == "" {
+						t.Errorf("no fix: %+v", f)
 					}
 					return
 				}
@@ -202,7 +202,7 @@ func TestManyFindingsOfAKindAreCounted(t *testing.T) {
 		b.put(fmt.Sprintf("%sstray-%d", job, i), "", time.Hour)
 	}
 	r := b.check(t)
-	if sum := r.Sum(); sum != fmt.Sprintf("TestGrid takes all of it as it is meant; %d notes.", maxOfRule+7) {
+	if sum := r.Sum(); sum != fmt.Sprintf("No problems found; %d notes.", maxOfRule+7) {
 		t.Errorf("the sum: %s", sum)
 	}
 	if n := len(r.Findings); n != maxOfRule || !strings.Contains(r.Findings[n-1].What, "and 7 more of this kind") {

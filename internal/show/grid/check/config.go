@@ -44,14 +44,14 @@ func Config(name string) (*Report, error) {
 		}
 		var strict configpb.Configuration
 		if err := yamlcfg.Update(&strict, data, grid.Defaults(), true); err != nil {
-			f := Finding{Severity: Error, Rule: "config-yaml", Object: file, What: err.Error(), Mend: "write it as config.proto of TestGrid has it"}
+			f := Finding{Severity: Error, Rule: "config-yaml", Object: file, What: err.Error(), Fix: "write it as config.proto of TestGrid has it"}
 			if m := lineOf.FindStringSubmatch(err.Error()); m != nil {
 				_, _ = fmt.Sscan(m[1], &f.Line)
 			}
 			if m := unknownField.FindStringSubmatch(err.Error()); m != nil {
 				f.Field, f.Line = m[1], lineOfKey(data, m[1])
 				f.What = fmt.Sprintf("TestGrid does not know the field %q; the merger of configurations drops a file with it", m[1])
-				f.Mend = "mend its spelling, or remove it"
+				f.Fix = "fix its spelling, or remove it"
 			}
 			r.add(f)
 		}
@@ -131,7 +131,7 @@ var (
 	unknownField = regexp.MustCompile(`unknown field "([^"]+)"`)
 	quoted       = regexp.MustCompile(`"([^"]+)"`)
 	refusedName  = regexp.MustCompile(`"([^"]+)" (?:has fewer than 3 letters|begins with [a-z]+, which TestGrid keeps)`)
-	ownMend      = regexp.MustCompile(`^(.+): ((?:use|make|begin|add|rename) [^:]+)$`)
+	ownFix       = regexp.MustCompile(`^(.+): ((?:use|make|begin|add|rename) [^:]+)$`)
 	entity       = regexp.MustCompile(`\((?:TestGroup|Dashboard|DashboardTab|DashboardGroup|Dashboard/DashboardGroup)\) ([^:]+)`)
 )
 
@@ -163,7 +163,7 @@ func find(file string, data []byte, places map[string]place) {
 			if n.Kind == yaml.MappingNode && i%2 == 0 && child.Value == "name" {
 				value := n.Content[i+1]
 				for _, key := range []string{value.Value, normalise(value.Value)} {
-					// Of two of one name, the second is the one to mend.
+					// Of two of one name, the second is the one to fix.
 					if old, ok := places[key]; !ok || old.file != file || key != value.Value {
 						places[key] = place{file, value.Line}
 					}
@@ -190,9 +190,9 @@ func normalise(s string) string {
 
 // finding makes one of a problem that a validation found.
 func finding(name, problem string, places map[string]place) Finding {
-	f := Finding{Severity: Error, Rule: "config", Object: name, What: problem, Mend: mendOf(problem)}
-	if m := ownMend.FindStringSubmatch(problem); m != nil {
-		f.What, f.Mend = m[1], m[2]
+	f := Finding{Severity: Error, Rule: "config", Object: name, What: problem, Fix: fixOf(problem)}
+	if m := ownFix.FindStringSubmatch(problem); m != nil {
+		f.What, f.Fix = m[1], m[2]
 	}
 	var names []string
 	for _, m := range append(quoted.FindAllStringSubmatch(problem, -1), entity.FindAllStringSubmatch(problem, -1)...) {
@@ -220,12 +220,12 @@ func finding(name, problem string, places map[string]place) Finding {
 	return f
 }
 
-// mendOf tells what to do about a problem.
-func mendOf(problem string) string {
-	for _, m := range []struct{ has, mend string }{
+// fixOf tells what to do about a problem.
+func fixOf(problem string) string {
+	for _, m := range []struct{ has, fix string }{
 		{"found duplicate name", "rename one: TestGrid compares letters and digits only"},
 		{areOne, "rename one"},
-		{"could not find the referenced", "declare it, or mend the name"},
+		{"could not find the referenced", "declare it, or fix the name"},
 		{"must be referenced by at least", "add a tab that shows it, or remove it"},
 		{"at least 3 alphanumeric", "use a longer name"},
 		{"prefixed with any of", "begin the name with another word"},
@@ -242,10 +242,10 @@ func mendOf(problem string) string {
 		{"wants one", "show the group in one tab of the dashboard"},
 	} {
 		if strings.Contains(problem, m.has) {
-			return m.mend
+			return m.fix
 		}
 	}
-	return "mend it in the configuration"
+	return "fix it in the configuration"
 }
 
 // advise tells what is valid, and does not do what it seems to.
@@ -260,12 +260,12 @@ func (r *Report) advise(name string, cfg *configpb.Configuration, places map[str
 		f := at(g.GetName())
 		f.Field = "test group " + g.GetName()
 		if h := g.GetColumnHeader(); len(h) > 0 && h[0].GetConfigurationValue() != "Commit" && g.GetNumFailuresToAlert() > 0 { //nolint:staticcheck // deprecated, and still what the updater goes by
-			f.Severity, f.Rule, f.What, f.Mend = Note, "config-header", "alerts name builds by the first column header, which is not Commit", "put configuration_value: Commit first"
+			f.Severity, f.Rule, f.What, f.Fix = Note, "config-header", "alerts name builds by the first column header, which is not Commit", "put configuration_value: Commit first"
 			r.add(f)
 		}
 		for _, prefix := range strings.Split(grid.PrefixOf(g), ",") {
 			if prefix = strings.TrimSpace(prefix); strings.Contains(prefix, "://") || strings.HasPrefix(prefix, "/") || path.Clean(prefix) != strings.TrimSuffix(prefix, "/") {
-				f.Severity, f.Rule, f.What, f.Mend = Error, "config-prefix", fmt.Sprintf("gcs_prefix %q is not bucket/folder", prefix), "write the bucket and the folder, without gs://"
+				f.Severity, f.Rule, f.What, f.Fix = Error, "config-prefix", fmt.Sprintf("gcs_prefix %q is not bucket/folder", prefix), "write the bucket and the folder, without gs://"
 				r.add(f)
 			}
 		}
@@ -277,7 +277,7 @@ func (r *Report) advise(name string, cfg *configpb.Configuration, places map[str
 		}
 		for _, key := range notRead {
 			if line := lineOfKey(data, key); line > 0 {
-				r.add(Finding{Severity: Note, Rule: "config-not-read", Object: file, Line: line, Field: key, What: "TestGrid does not read it for results in Google Cloud Storage", Mend: "remove it"})
+				r.add(Finding{Severity: Note, Rule: "config-not-read", Object: file, Line: line, Field: key, What: "TestGrid does not read it for results in Google Cloud Storage", Fix: "remove it"})
 			}
 		}
 	}

@@ -42,11 +42,11 @@ func TestGoodConfigHasNoFindings(t *testing.T) {
 }
 
 // What both TestGrid and the stricter rules refuse in a name is told once, and
-// with a mend of its own.
+// with a fix of its own.
 func TestConfigFindingsAreToldOnce(t *testing.T) {
 	for _, name := range []string{"ab", "dashboard-x", "abc#d"} {
 		file, r := configOf(t, strings.Replace(goodConfig, "- name: readiness", "- name: '"+name+"'", 1))
-		if len(r.Findings) == 1 && r.Findings[0].Object == file && !strings.HasPrefix(r.Findings[0].Mend, "mend it") {
+		if len(r.Findings) == 1 && r.Findings[0].Object == file && !strings.HasPrefix(r.Findings[0].Fix, "fix it") {
 			continue
 		}
 		t.Errorf("%s: %+v", name, r.Findings)
@@ -88,7 +88,7 @@ func TestConfigFindings(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			file, r := configOf(t, c.config)
 			for _, f := range r.Findings {
-				if f.Rule == c.rule && f.Severity == c.severity && f.Object == file && f.Line == c.line && strings.Contains(f.What, c.what) && f.Mend != "" {
+				if f.Rule == c.rule && f.Severity == c.severity && f.Object == file && f.Line == c.line && strings.Contains(f.What, c.what) && f.Fix != "" {
 					return
 				}
 			}

@@ -1,5 +1,5 @@
-// Package check says what of builds and of a configuration TestGrid would not
-// take as it was meant, why, and how to mend it.
+// Package check finds what TestGrid would lose, refuse or show wrongly in builds and
+// in a configuration, why, and how to fix it.
 //
 // What TestGrid decides, its own code is asked: which objects are builds and
 // JUnit, whether a file can be read, what becomes of a configuration. This

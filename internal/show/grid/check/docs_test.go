@@ -25,7 +25,7 @@ func rulesOfCode(t *testing.T) []string {
 	add := func(e ast.Expr) {
 		lit, ok := e.(*ast.BasicLit)
 		if !ok {
-			t.Errorf("a rule is no literal: %#v", e)
+			t.Errorf("a rule is not a literal: %#v", e)
 			return
 		}
 		rule, err := strconv.Unquote(lit.Value)

@@ -17,7 +17,7 @@ type Severity string
 const (
 	// Error is a result that TestGrid loses, refuses, or shows as another.
 	Error Severity = "error"
-	// Warning is what may be lost, or is not shown as it was meant.
+	// Warning is what may be lost, or may be shown wrongly.
 	Warning Severity = "warning"
 	// Note is good to know.
 	Note Severity = "note"
@@ -36,8 +36,8 @@ type Finding struct {
 	Field string `json:"field,omitempty"`
 	// What is what was found, and what TestGrid makes of it.
 	What string `json:"what"`
-	// Mend is what to do.
-	Mend string `json:"mend"`
+	// Fix is what to do.
+	Fix string `json:"fix"`
 }
 
 // Where is the place of a finding in its object.
@@ -79,7 +79,7 @@ type Report struct {
 	empty []string
 }
 
-// maxOfRule is how many findings of one rule are told.
+// maxOfRule is how many findings of one rule are shown.
 const maxOfRule = 50
 
 // add notes a finding, once: several test groups may read the same builds.
@@ -130,10 +130,10 @@ func (r *Report) Count(s Severity) int {
 
 // Write writes the report. Width is that of the terminal, 0 for none.
 func (r *Report) Write(w io.Writer, format report.Format, width int) error {
-	findings := report.Table{Header: []string{"severity", "rule", "object", "where", "finding", "mend"}, Value: r}
+	findings := report.Table{Header: []string{"severity", "rule", "object", "where", "finding", "fix"}, Value: r}
 	for i := range r.Findings {
 		f := &r.Findings[i]
-		findings.Rows = append(findings.Rows, []string{string(f.Severity), f.Rule, f.Object, f.Where(), f.What, f.Mend})
+		findings.Rows = append(findings.Rows, []string{string(f.Severity), f.Rule, f.Object, f.Where(), f.What, f.Fix})
 	}
 	switch format {
 	case report.FormatJSON, report.FormatCSV:
@@ -166,9 +166,9 @@ func (r *Report) Sum() string {
 	e, w, n := r.Count(Error), r.Count(Warning), r.Count(Note)
 	switch {
 	case e == 0 && w == 0 && n == 0:
-		return "TestGrid takes all of it as it is meant."
+		return "No problems found."
 	case e == 0 && w == 0:
-		return fmt.Sprintf("TestGrid takes all of it as it is meant; %s.", plural(n, "note"))
+		return fmt.Sprintf("No problems found; %s.", plural(n, "note"))
 	}
 	return fmt.Sprintf("%s, %s, %s.", plural(e, "error"), plural(w, "warning"), plural(n, "note"))
 }

@@ -105,7 +105,7 @@ func TestHeadersThatBuildsLack(t *testing.T) {
 	writeFiles(t, dir, buildFiles("logs/other/1900000000000000000/", `"kubernetes-version": "v1", "windows-version": "10", "verdict": "ready", "repo-commit": "0123456789"`))
 	var got []string
 	for _, f := range checkFolder(t, dir).Findings {
-		if f.Severity != check.Note || f.Mend == "" {
+		if f.Severity != check.Note || f.Fix == "" {
 			t.Errorf("%+v", f)
 		}
 		job, _ := filepath.Rel(dir, f.Object)

@@ -101,7 +101,7 @@ func (c *checker) junit(ctx context.Context, b *build) error {
 		c.junitName(b, name, taken[name])
 	}
 	if len(taken) > maxFiles {
-		c.add(Finding{Severity: Warning, Rule: "junit-files", Object: b.at(), What: fmt.Sprintf("%d JUnit files: Spyglass fails at about 1,000", len(taken)), Mend: "write one file a category"})
+		c.add(Finding{Severity: Warning, Rule: "junit-files", Object: b.at(), What: fmt.Sprintf("%d JUnit files: Spyglass fails at about 1,000", len(taken)), Fix: "write one file per category"})
 	}
 	return nil
 }
@@ -111,13 +111,13 @@ func (c *checker) junitName(b *build, name string, taken bool) {
 	at := b.at() + name
 	switch {
 	case !taken && ofJUnit.MatchString(name):
-		mend := "call it junit_CONTEXT_NN.xml"
+		fix := "call it junit_CONTEXT_NN.xml"
 		if strings.HasSuffix(strings.ToLower(name), ".gz") {
-			mend = "upload it as .xml, with Content-Encoding gzip if it is compressed"
+			fix = "upload it as .xml, with Content-Encoding gzip if it is compressed"
 		}
-		c.add(Finding{Severity: Error, Rule: "junit-ignored", Object: at, What: "TestGrid does not take it for JUnit: what is in it is not shown", Mend: mend})
+		c.add(Finding{Severity: Error, Rule: "junit-ignored", Object: at, What: "TestGrid does not take it for JUnit: what is in it is not shown", Fix: fix})
 	case taken && !spyglass.MatchString(name):
-		c.add(Finding{Severity: Warning, Rule: "junit-spyglass", Object: at, What: "TestGrid reads it, but Spyglass does not: that looks in artifacts/ only", Mend: "put it below artifacts/"})
+		c.add(Finding{Severity: Warning, Rule: "junit-spyglass", Object: at, What: "TestGrid reads it, but Spyglass does not: that looks in artifacts/ only", Fix: "put it below artifacts/"})
 	}
 	if !taken {
 		return
@@ -125,11 +125,11 @@ func (c *checker) junitName(b *build, name string, taken bool) {
 	context := contextOf("x/" + name)["Context"]
 	switch {
 	case strings.HasPrefix(context, "_"):
-		c.add(Finding{Severity: Warning, Rule: "junit-context", Object: at, What: fmt.Sprintf("its context is %q: a context has no underscore inside", context), Mend: "use dashes: junit_" + strings.ReplaceAll(strings.Trim(context, "_"), "_", "-") + ".xml, a number after an underscore apart"})
+		c.add(Finding{Severity: Warning, Rule: "junit-context", Object: at, What: fmt.Sprintf("its context is %q: a context has no underscore inside", context), Fix: "use dashes: junit_" + strings.ReplaceAll(strings.Trim(context, "_"), "_", "-") + ".xml, a number after an underscore apart"})
 	case isNumber(context) && c.usesContext():
-		c.add(Finding{Severity: Warning, Rule: "junit-context", Object: at, What: fmt.Sprintf("its context is %q: a number alone is taken for one, not for a part", context), Mend: "name the context: junit_CONTEXT_" + context + ".xml"})
+		c.add(Finding{Severity: Warning, Rule: "junit-context", Object: at, What: fmt.Sprintf("its context is %q: a number alone is taken for one, not for a part", context), Fix: "name the context: junit_CONTEXT_" + context + ".xml"})
 	case context == "" && c.usesContext():
-		c.add(Finding{Severity: Warning, Rule: "junit-context", Object: at, What: "it has no context, and the names of its rows begin without one", Mend: "call it junit_CONTEXT_NN.xml"})
+		c.add(Finding{Severity: Warning, Rule: "junit-context", Object: at, What: "it has no context, and the names of its rows begin without one", Fix: "call it junit_CONTEXT_NN.xml"})
 	}
 }
 
@@ -147,9 +147,9 @@ func (c *checker) suites(ctx context.Context, b *build, name string, p gcs.Path,
 	at := b.at() + name
 	size := b.objects[name].Size
 	if s.Err != nil {
-		f := Finding{Severity: Error, Rule: "junit-malformed", Object: at, What: fmt.Sprintf("TestGrid fails the row Overall, and shows nothing of the file: %s", c.told(s.Err)), Mend: "write it as JUnit"}
+		f := Finding{Severity: Error, Rule: "junit-malformed", Object: at, What: fmt.Sprintf("TestGrid fails the row Overall, and shows nothing of the file: %s", c.told(s.Err)), Fix: "write it as JUnit"}
 		if size > maxJUnit {
-			f.Rule, f.Mend = "junit-too-large", "write several files, of about 1 MB each"
+			f.Rule, f.Fix = "junit-too-large", "write several files, of about 1 MB each"
 		} else {
 			c.explain(ctx, p, &f)
 		}
@@ -157,10 +157,10 @@ func (c *checker) suites(ctx context.Context, b *build, name string, p gcs.Path,
 		return
 	}
 	if size > wishedJUnit {
-		c.add(Finding{Severity: Note, Rule: "junit-large", Object: at, What: fmt.Sprintf("%d MB: TestGrid's maintainers ask for about 1 MB a file", size/1_000_000), Mend: "leave out tests that did not run, or write several files"})
+		c.add(Finding{Severity: Note, Rule: "junit-large", Object: at, What: fmt.Sprintf("%d MB: TestGrid's maintainers ask for about 1 MB a file", size/1_000_000), Fix: "leave out tests that did not run, or write several files"})
 	}
 	if size == 0 {
-		c.add(Finding{Severity: Warning, Rule: "junit-empty", Object: at, What: "it is empty; TestGrid takes it for a file without tests", Mend: "upload it whole"})
+		c.add(Finding{Severity: Warning, Rule: "junit-empty", Object: at, What: "it is empty; TestGrid takes it for a file without tests", Fix: "upload it whole"})
 		return
 	}
 	var dropped, unnamed, hidden int
@@ -180,7 +180,7 @@ func (c *checker) suites(ctx context.Context, b *build, name string, p gcs.Path,
 				hiddenFirst = test
 			}
 		case strings.ContainsFunc(test, unicode.IsControl):
-			c.add(Finding{Severity: Warning, Rule: "junit-name", Object: at, What: fmt.Sprintf("the name %q has control characters", test), Mend: "leave them out of names"})
+			c.add(Finding{Severity: Warning, Rule: "junit-name", Object: at, What: fmt.Sprintf("the name %q has control characters", test), Fix: "leave them out of names"})
 		}
 		key := context + "\x00" + test
 		first := rows[key]
@@ -189,21 +189,21 @@ func (c *checker) suites(ctx context.Context, b *build, name string, p gcs.Path,
 			rows[key] = first
 		}
 		if first.file != name {
-			c.add(Finding{Severity: Warning, Rule: "junit-duplicate", Object: at, What: fmt.Sprintf("%q is also in %s, with the same context: TestGrid makes one cell of both, flaky where they differ", test, first.file), Mend: "give each shard's files a context of its own, or merge the shards"})
+			c.add(Finding{Severity: Warning, Rule: "junit-duplicate", Object: at, What: fmt.Sprintf("%q is also in %s, with the same context: TestGrid makes one cell of both, flaky where they differ", test, first.file), Fix: "give each shard's files a context of its own, or merge the shards"})
 			first.file = name
 		}
 		if first.n++; first.n == maxDuplicates+1 && c.group.GetDisableMergedStatus() {
-			c.add(Finding{Severity: Error, Rule: "junit-overflow", Object: at, What: fmt.Sprintf("%q is there more than %d times: TestGrid shows no more where disable_merged_status is set", test, maxDuplicates), Mend: "give tests names of their own"})
+			c.add(Finding{Severity: Error, Rule: "junit-overflow", Object: at, What: fmt.Sprintf("%q is there more than %d times: TestGrid shows no more where disable_merged_status is set", test, maxDuplicates), Fix: "give tests names of their own"})
 		}
 	})
 	if dropped > 0 {
-		c.add(Finding{Severity: Warning, Rule: "junit-skipped", Object: at, What: fmt.Sprintf("%s skipped with an empty body, such as %q: TestGrid does not show them", plural(dropped, "test")+is(dropped), droppedFirst), Mend: "write the reason into the body of <skipped>, or leave out what did not run"})
+		c.add(Finding{Severity: Warning, Rule: "junit-skipped", Object: at, What: fmt.Sprintf("%s skipped with an empty body, such as %q: TestGrid does not show them", plural(dropped, "test")+is(dropped), droppedFirst), Fix: "write the reason into the body of <skipped>, or leave out what did not run"})
 	}
 	if unnamed > 0 {
-		c.add(Finding{Severity: Warning, Rule: "junit-name", Object: at, What: plural(unnamed, "test") + has(unnamed) + " no name", Mend: "name every testcase; classname is not shown"})
+		c.add(Finding{Severity: Warning, Rule: "junit-name", Object: at, What: plural(unnamed, "test") + has(unnamed) + " no name", Fix: "name every testcase; classname is not shown"})
 	}
 	if hidden > 0 {
-		c.add(Finding{Severity: Warning, Rule: "junit-name", Object: at, What: fmt.Sprintf("names with @TESTGRID@, such as %q, count in no summary", hiddenFirst), Mend: "rename them"})
+		c.add(Finding{Severity: Warning, Rule: "junit-name", Object: at, What: fmt.Sprintf("names with @TESTGRID@, such as %q, count in no summary", hiddenFirst), Fix: "rename them"})
 	}
 }
 
@@ -245,11 +245,11 @@ func (c *checker) explain(ctx context.Context, p gcs.Path, f *Finding) {
 	in := bufio.NewReader(io.LimitReader(r, maxJUnit))
 	head, _ := in.Peek(4)
 	if len(head) >= 2 && head[0] == 0x1f && head[1] == 0x8b {
-		f.Rule, f.What, f.Mend = "junit-encoding", "it is compressed, and nothing says so: TestGrid fails the row Overall, and the bytes in what it says of it can keep it from writing the group's grid at all", "upload it with Content-Encoding gzip, or uncompressed"
+		f.Rule, f.What, f.Fix = "junit-encoding", "it is compressed, and nothing says so: TestGrid fails the row Overall, and the bytes in what it says of it can keep it from writing the group's grid at all", "upload it with Content-Encoding gzip, or uncompressed"
 		return
 	}
 	if len(head) >= 2 && (head[0] == 0xfe && head[1] == 0xff || head[0] == 0xff && head[1] == 0xfe || head[0] == 0 || head[1] == 0) {
-		f.Rule, f.Line, f.What, f.Mend = "junit-encoding", 1, "it is encoded as UTF-16, and TestGrid reads UTF-8 only: it fails the row Overall, and shows nothing of the file", "write it as UTF-8"
+		f.Rule, f.Line, f.What, f.Fix = "junit-encoding", 1, "it is encoded as UTF-16, and TestGrid reads UTF-8 only: it fails the row Overall, and shows nothing of the file", "write it as UTF-8"
 		return
 	}
 	d := xml.NewDecoder(in)
@@ -265,7 +265,7 @@ func (c *checker) explain(ctx context.Context, p gcs.Path, f *Finding) {
 		token, err := d.Token()
 		line, _ := d.InputPos()
 		if charset != "" {
-			f.Rule, f.Line, f.Mend = "junit-encoding", 1, "write it as UTF-8, and say so: encoding=\"UTF-8\""
+			f.Rule, f.Line, f.Fix = "junit-encoding", 1, "write it as UTF-8, and say so: encoding=\"UTF-8\""
 			f.What = fmt.Sprintf("it says encoding=%q, and TestGrid reads UTF-8 only: it fails the row Overall, and shows nothing of the file", charset)
 			return
 		}
@@ -278,11 +278,11 @@ func (c *checker) explain(ctx context.Context, p gcs.Path, f *Finding) {
 			f.What = "TestGrid fails the row Overall, and shows nothing of the file: " + syntax.Msg
 			switch {
 			case strings.Contains(syntax.Msg, "illegal character"), strings.Contains(syntax.Msg, "invalid UTF-8"):
-				f.Rule, f.Mend = "junit-characters", "leave control characters out, and write UTF-8"
+				f.Rule, f.Fix = "junit-characters", "leave control characters out, and write UTF-8"
 			case strings.Contains(syntax.Msg, "unexpected EOF"):
-				f.Mend = "the file is cut off: upload it whole, and after it was written"
+				f.Fix = "the file is cut off: upload it whole, and after it was written"
 			default:
-				f.Mend = "write well-formed XML"
+				f.Fix = "write well-formed XML"
 			}
 			return
 		case err != nil:
@@ -297,21 +297,21 @@ func (c *checker) explain(ctx context.Context, p gcs.Path, f *Finding) {
 		}
 		if depth++; depth > maxDepth {
 			f.Line, f.What = line, fmt.Sprintf("its elements are over %d deep: TestGrid fails the row Overall, and shows nothing of the file", maxDepth)
-			f.Mend = "nest fewer suites"
+			f.Fix = "nest fewer suites"
 			return
 		}
 		if root == "" {
 			if root = start.Name.Local; root != "testsuites" && root != "testsuite" {
 				f.Line, f.Field = line, "<"+root+">"
 				f.What = "its root is neither testsuites nor testsuite: TestGrid fails the row Overall"
-				f.Mend = "write JUnit, or call the file otherwise"
+				f.Fix = "write JUnit, or call the file otherwise"
 				return
 			}
 		}
 		if a, what := badNumber(&start); a != "" {
 			f.Line, f.Field = line, fmt.Sprintf("<%s %s=…>", start.Name.Local, a)
 			f.What = fmt.Sprintf("%s: TestGrid fails the row Overall, and shows nothing of the file", what)
-			f.Mend = "write seconds as a plain number (1.5), and counts as integers"
+			f.Fix = "write seconds as a plain number (1.5), and counts as integers"
 			return
 		}
 	}

@@ -21,12 +21,12 @@ func (c *checker) fileError(ctx context.Context, b *build, name string, cause er
 	f := Finding{Severity: Error, Rule: "json", Object: b.at() + name}
 	if errors.Is(cause, io.EOF) {
 		f.What = "it is empty, so TestGrid fails the row Overall: malformed artifacts"
-		f.Mend = "write the whole object at once"
+		f.Fix = "write the whole object at once"
 		c.add(f)
 		return
 	}
 	f.What = fmt.Sprintf("TestGrid cannot read it, and shows none of this build: %s", c.told(cause))
-	f.Mend = "write it as TestGrid's metadata package has it"
+	f.Fix = "write it as TestGrid's metadata package has it"
 	var offset int64 = -1
 	var syntax *json.SyntaxError
 	var kind *json.UnmarshalTypeError
@@ -37,10 +37,10 @@ func (c *checker) fileError(ctx context.Context, b *build, name string, cause er
 		// The files are structs embedded in others.
 		offset, f.Field = kind.Offset, strings.TrimPrefix(strings.TrimPrefix(kind.Field, "Started."), "Finished.")
 		if f.Field == "timestamp" {
-			f.Mend = "write seconds since 1970 as an integer, without fraction or quotes"
+			f.Fix = "write seconds since 1970 as an integer, without fraction or quotes"
 		}
 	case errors.Is(cause, io.ErrUnexpectedEOF):
-		f.Mend = "it is cut off; upload it whole"
+		f.Fix = "it is cut off; upload it whole"
 	}
 	if p, err := b.Path.ResolveReference(&url.URL{Path: name}); err == nil && offset >= 0 {
 		if data, err := c.content(ctx, *p, 1<<20); err == nil {
@@ -61,13 +61,13 @@ func (c *checker) startedJSON(ctx context.Context, b *build) {
 	when := time.Unix(started.Timestamp, 0)
 	switch {
 	case started.Pending:
-		c.add(Finding{Severity: Error, Rule: "started-missing", Object: at, What: "there is none: TestGrid takes the build for one from 1970, which is too old to process", Mend: "upload started.json first of all"})
+		c.add(Finding{Severity: Error, Rule: "started-missing", Object: at, What: "there is none: TestGrid takes the build for one from 1970, which is too old to process", Fix: "upload started.json first of all"})
 	case started.Timestamp <= 0:
-		c.add(Finding{Severity: Error, Rule: "started-timestamp", Object: at, Field: "timestamp", What: "there is no start: TestGrid takes the build for one from 1970, which is too old to process", Mend: "write when it started, in seconds since 1970"})
+		c.add(Finding{Severity: Error, Rule: "started-timestamp", Object: at, Field: "timestamp", What: "there is no start: TestGrid takes the build for one from 1970, which is too old to process", Fix: "write when it started, in seconds since 1970"})
 	case started.Timestamp > 1e11:
-		c.add(Finding{Severity: Error, Rule: "started-timestamp", Object: at, Field: "timestamp", What: fmt.Sprintf("%d is in the year %d: it looks like milliseconds", started.Timestamp, when.UTC().Year()), Mend: "write seconds since 1970"})
+		c.add(Finding{Severity: Error, Rule: "started-timestamp", Object: at, Field: "timestamp", What: fmt.Sprintf("%d is in the year %d: it looks like milliseconds", started.Timestamp, when.UTC().Year()), Fix: "write seconds since 1970"})
 	case when.After(c.Now.Add(5 * time.Minute)):
-		c.add(Finding{Severity: Warning, Rule: "started-timestamp", Object: at, Field: "timestamp", What: fmt.Sprintf("it starts in the future: %s", when.UTC().Format(time.RFC3339)), Mend: "set the clock of the machine that ran it"})
+		c.add(Finding{Severity: Warning, Rule: "started-timestamp", Object: at, Field: "timestamp", What: fmt.Sprintf("it starts in the future: %s", when.UTC().Format(time.RFC3339)), Fix: "set the clock of the machine that ran it"})
 	}
 }
 
@@ -80,8 +80,8 @@ func (c *checker) finishedJSON(ctx context.Context, b *build) {
 	}
 	start := time.Unix(b.started.Timestamp, 0)
 	age := c.Now.Sub(start)
-	field := func(s Severity, rule, name, what, mend string) {
-		c.add(Finding{Severity: s, Rule: rule, Object: at, Field: name, What: what, Mend: mend})
+	field := func(s Severity, rule, name, what, fix string) {
+		c.add(Finding{Severity: s, Rule: rule, Object: at, Field: name, What: what, Fix: fix})
 	}
 	if finished.Running || finished.Timestamp == nil || *finished.Timestamp <= 0 {
 		what := "there is none"
@@ -129,7 +129,7 @@ func (c *checker) finishedJSON(ctx context.Context, b *build) {
 		}
 	}
 	if emails, found := finished.Metadata.MultiString(updater.EmailListKey); found && len(emails) == 0 {
-		field(Warning, "metadata-type", "metadata."+updater.EmailListKey, "it is no list of strings, so nobody of it is alerted", "write a list of addresses")
+		field(Warning, "metadata-type", "metadata."+updater.EmailListKey, "it is not a list of strings, so nobody of it is alerted", "write a list of addresses")
 	}
 }
 
@@ -152,11 +152,11 @@ func (c *checker) headers(place string) {
 		case len(lacking) == c.ended:
 			what = fmt.Sprintf("none of the %d builds that have ended has it", c.ended)
 		}
-		mend := "write it into finished.json's metadata; under Prow, into $ARTIFACTS/metadata.json"
+		fix := "write it into finished.json's metadata; under Prow, into $ARTIFACTS/metadata.json"
 		if key == commitHeader {
-			mend = "publish with --commit; or write it into finished.json's metadata, or as repo-commit into started.json"
+			fix = "publish with --commit; or write it into finished.json's metadata, or as repo-commit into started.json"
 		}
-		c.add(Finding{Severity: Note, Rule: "metadata-missing", Object: place, Field: "metadata." + key, What: what + ": the column header shows \"missing\"", Mend: mend})
+		c.add(Finding{Severity: Note, Rule: "metadata-missing", Object: place, Field: "metadata." + key, What: what + ": the column header shows \"missing\"", Fix: fix})
 	}
 }
 
@@ -167,7 +167,7 @@ func (c *checker) podInfo(ctx context.Context, b *build) {
 		return
 	}
 	if info == nil && !c.group.GetDisableProwjobAnalysis() {
-		c.add(Finding{Severity: Warning, Rule: "podinfo", Object: b.at() + "podinfo.json", What: "there is none: the row Pod shows as running for a while, then as unknown", Mend: "outside of Prow, set disable_prowjob_analysis: true on the test group"})
+		c.add(Finding{Severity: Warning, Rule: "podinfo", Object: b.at() + "podinfo.json", What: "there is none: the row Pod shows as running for a while, then as unknown", Fix: "outside of Prow, set disable_prowjob_analysis: true on the test group"})
 	}
 }
 
@@ -177,7 +177,7 @@ func (c *checker) copies(place string) {
 	if len(c.copied) == 0 {
 		return
 	}
-	c.add(Finding{Severity: Warning, Rule: "finished-late", Object: place, What: fmt.Sprintf("the files of %s, such as %s, were written over 72 hours after the start: uploaded then, TestGrid would not read them any more; times of files need not be those of their upload", plural(len(c.copied), "build"), c.copied[0]), Mend: "nothing, if these are copies; else publish sooner, or as an attempt of its own ('publish --attempt')"})
+	c.add(Finding{Severity: Warning, Rule: "finished-late", Object: place, What: fmt.Sprintf("the files of %s, such as %s, were written over 72 hours after the start: uploaded then, TestGrid would not read them any more; times of files need not be those of their upload", plural(len(c.copied), "build"), c.copied[0]), Fix: "nothing, if these are copies; else publish sooner, or as an attempt of its own ('publish --attempt')"})
 }
 
 // slack is within what uploads are as good as at once.
@@ -202,14 +202,14 @@ func (c *checker) late(b *build) {
 		c.copied = append(c.copied, b.id)
 		return // nor does the order of a copy's files say anything
 	case after > runningFor:
-		c.add(Finding{Severity: severity, Rule: "finished-late", Object: b.at() + "finished.json", What: fmt.Sprintf("it was uploaded %s after the start: TestGrid reads running builds again for 72 hours only", after.Round(time.Minute)), Mend: "publish sooner, or as an attempt of its own ('publish --attempt')"})
+		c.add(Finding{Severity: severity, Rule: "finished-late", Object: b.at() + "finished.json", What: fmt.Sprintf("it was uploaded %s after the start: TestGrid reads running builds again for 72 hours only", after.Round(time.Minute)), Fix: "publish sooner, or as an attempt of its own ('publish --attempt')"})
 	}
 	for _, name := range b.names {
 		o := b.objects[name]
 		if after := o.Updated.Sub(finished.Updated); after <= slack || !c.isJUnit(name) && name != "started.json" {
 			continue
 		}
-		f := Finding{Severity: severity, Rule: "after-finished", Object: b.at() + name, Mend: "upload finished.json last"}
+		f := Finding{Severity: severity, Rule: "after-finished", Object: b.at() + name, Fix: "upload finished.json last"}
 		if o.Updated.Sub(start) > rereadFor {
 			f.What = fmt.Sprintf("it was uploaded after finished.json, and %s after the start: TestGrid had read the build by then, and reads it again only within 20 minutes of its start%s", o.Updated.Sub(start).Round(time.Minute), doubt)
 		} else {
@@ -227,7 +227,7 @@ func (c *checker) order() {
 	var started *build           // with a larger id, and the earliest start among those
 	for _, b := range c.builds { // the largest id first
 		if first, again := seen[b.id]; again {
-			c.add(Finding{Severity: Error, Rule: "build-twice", Object: b.at(), What: fmt.Sprintf("there is another build of this id, %s: TestGrid makes one column of both", first.at()), Mend: "give each attempt an id of its own"})
+			c.add(Finding{Severity: Error, Rule: "build-twice", Object: b.at(), What: fmt.Sprintf("there is another build of this id, %s: TestGrid makes one column of both", first.at()), Fix: "give each attempt an id of its own"})
 			continue
 		}
 		seen[b.id] = b
@@ -235,14 +235,14 @@ func (c *checker) order() {
 			continue
 		}
 		if newer != nil && b.first.Sub(newer.first) > slack {
-			f := Finding{Severity: Error, Rule: "id-order", Object: b.at(), What: fmt.Sprintf("it appeared %s after build %s, whose id is larger: once TestGrid knows that one, it does not list this one any more", b.first.Sub(newer.first).Round(time.Second), newer.id), Mend: "let ids grow with time ('publish' makes such), and started.json be uploaded at the start ('publish start')"}
+			f := Finding{Severity: Error, Rule: "id-order", Object: b.at(), What: fmt.Sprintf("it appeared %s after build %s, whose id is larger: once TestGrid knows that one, it does not list this one any more", b.first.Sub(newer.first).Round(time.Second), newer.id), Fix: "let ids grow with time ('publish' makes such), and started.json be uploaded at the start ('publish start')"}
 			if b.first.Sub(newer.first) < rereadFor || !c.Source.Kept {
 				f.Severity = Warning
 			}
 			c.add(f)
 		}
 		if started != nil && b.started.Timestamp > started.started.Timestamp {
-			c.add(Finding{Severity: Warning, Rule: "start-order", Object: b.at() + "started.json", Field: "timestamp", What: fmt.Sprintf("it started after build %s, whose id is larger: columns are sorted by start, but listed by id", started.id), Mend: "let ids grow with the time of the start"})
+			c.add(Finding{Severity: Warning, Rule: "start-order", Object: b.at() + "started.json", Field: "timestamp", What: fmt.Sprintf("it started after build %s, whose id is larger: columns are sorted by start, but listed by id", started.id), Fix: "let ids grow with the time of the start"})
 		}
 		if !b.first.IsZero() && (newer == nil || b.first.Before(newer.first)) {
 			newer = b

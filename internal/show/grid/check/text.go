@@ -30,12 +30,12 @@ func (r *Report) writeText(w io.Writer, width int) error {
 			at += ", " + shown.Line(where)
 		}
 		fmt.Fprintf(out, "%s: %s [%s]\n", f.Severity, at, f.Rule)
-		for _, part := range []string{f.What, f.Mend} {
+		for _, part := range []string{f.What, f.Fix} {
 			if part == "" {
 				continue
 			}
 			mark := "    "
-			if part == f.Mend {
+			if part == f.Fix {
 				mark = "  > "
 			}
 			for _, line := range strings.Split(text.WrapSoft(shown.Line(part), max(40, width-5)), "\n") {

@@ -17,7 +17,7 @@ import (
 
 // Options say how to render.
 type Options struct {
-	// Width is that of the terminal in columns; 0 is no terminal.
+	// Width is that of the terminal in columns; 0 means no terminal.
 	Width int
 	// Colour says that ANSI colours may be used.
 	Colour bool

@@ -12,7 +12,7 @@ import (
 func Choose(images []string) (Images, error) {
 	chosen := Images{Agnhost: newest(images, "agnhost"), Pause: newest(images, "pause")}
 	if chosen.Agnhost == "" || chosen.Pause == "" {
-		return Images{}, errors.New("among the images of e2e.test is no agnhost, or no pause")
+		return Images{}, errors.New("e2e.test names no agnhost image, or no pause image")
 	}
 	return chosen, nil
 }

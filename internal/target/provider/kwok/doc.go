@@ -7,10 +7,10 @@
 //
 //   - Up is safe to repeat and to run from several processes: a healthy cluster
 //     of the same shape is used again, a dead or half-made one is removed and
-//     made anew, one of another shape is left alone and is an error.
+//     made again, one of another shape is left alone and is an error.
 //   - A cluster that Up could not finish, or whose context ended, leaves
 //     nothing behind.
-//   - Down leaves no process and no file of the cluster, and is no error when
+//   - Down leaves no process and no file of the cluster, and is not an error when
 //     there is none.
 //   - Only nodes annotated kwok.x-k8s.io/node=fake are simulated, so that a
 //     real node can join.

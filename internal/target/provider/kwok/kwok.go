@@ -123,7 +123,7 @@ func (o Options) Validate() error {
 		}
 	}
 	if _, ok := windowsRelease(o.WindowsVersion); !ok {
-		faults = append(faults, fmt.Errorf("version %q of Windows: choose of %s", o.WindowsVersion, strings.Join(WindowsVersions(), ", ")))
+		faults = append(faults, fmt.Errorf("version %q of Windows: use %s", o.WindowsVersion, strings.Join(WindowsVersions(), ", ")))
 	}
 	if o.BindAddress != "" && net.ParseIP(o.BindAddress) == nil {
 		faults = append(faults, fmt.Errorf("bind address %q: use an IP address such as %s or 0.0.0.0", o.BindAddress, loopback))
@@ -180,7 +180,7 @@ func (p *Provider) reuse(ctx context.Context, c *cluster, o Options) (bool, erro
 		return false, context.Cause(ctx)
 	}
 	if state != provider.Running {
-		p.tellf("cluster %s: %s (%s): removing it and making it anew", o.Name, state, problem)
+		p.tellf("cluster %s: %s (%s): removing it and making it again", o.Name, state, problem)
 		return false, c.destroy(ctx)
 	}
 	record, err := c.readRecord()
@@ -256,7 +256,7 @@ func (p *Provider) limit(ctx context.Context) (context.Context, context.CancelFu
 }
 
 // Down removes the named cluster: its processes, its folder, and its context
-// from the kubeconfigs that Up wrote. It is no error when there is none.
+// from the kubeconfigs that Up wrote. It is not an error when there is none.
 func (p *Provider) Down(ctx context.Context, name string) error {
 	if err := ValidateName(name); err != nil {
 		return err

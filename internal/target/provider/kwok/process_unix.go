@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// kill ends a process at once; one that has already ended is no error.
+// kill ends a process at once; one that has already ended is not an error.
 func kill(id int) error {
 	if err := syscall.Kill(id, syscall.SIGKILL); err != nil && !errors.Is(err, syscall.ESRCH) {
 		return err
