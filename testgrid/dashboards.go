@@ -31,7 +31,7 @@ const (
 //   - a test group per job, read from its folder in the bucket, with rows named
 //     "category: case test";
 //   - a tab per periodic job on the dashboard of periodics, so one per cell of the
-//     matrix, and one a presubmit on that of presubmits;
+//     matrix, and one per presubmit on that of presubmits;
 //   - each category across all cells: a tab whose test group joins the jobs of
 //     all cells (testgrid.categories: tabs), or a dashboard whose tabs are those
 //     of the cells, narrowed to the category's rows (dashboards);

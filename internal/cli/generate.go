@@ -207,7 +207,7 @@ func newGenerateTestGridCommand(s *Surroundings) *cobra.Command {
 		Use:   "testgrid",
 		Short: "Make TestGrid's configuration: test groups, dashboards and their tabs",
 		Long: `Make TestGrid's configuration from op-readiness.yaml: a test group per job, one
-tab a cell of the matrix, one view per category across all cells, and the dashboard
+tab per cell of the matrix, one view per category across all cells, and the dashboard
 group around them. The result is validated by TestGrid's own code, and by the
 stricter rules of testgrid.k8s.io and kubernetes/test-infra.
 
