@@ -90,7 +90,6 @@ generate: ## Make generated files again: build pins, the CLI reference, what op-
 bench: binaries ## Measure what the project promises to be good at; prints ratios, fails below target
 	$(GO) run ./test/bench/run
 	$(GO) run ./test/bench/shards
-	$(GO) run ./test/bench/junit
 	$(GO) run ./test/bench/publish
 	$(GO) run ./test/bench/evidence
 	$(GO) run ./test/bench/judge
