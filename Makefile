@@ -109,6 +109,10 @@ bench: binaries ## Measure what the project promises to be good at; prints ratio
 	$(GO) run ./test/bench/workflow
 	$(GO) run ./test/bench/redact
 
+.PHONY: measure
+measure: ## Print how large the program is, what is exported for nobody, and what its start costs
+	@$(GO) run ./scripts/measure
+
 .PHONY: clean
 clean: ## Remove what was built here; the cache of Kubernetes binaries stays
 	rm -rf bin results
