@@ -44,7 +44,7 @@ test-node: node ## Run the tests on a real Linux node; needs root, and on Debian
 	$(GO) test -count=1 -v ./test/realnode ./test/node
 
 .PHONY: verify
-verify: verify-format verify-modules verify-vet verify-lint verify-generated verify-workflows verify-specs ## Check format, modules, lint and generated files
+verify: verify-format verify-modules verify-vet verify-lint verify-deadcode verify-generated verify-workflows verify-specs ## Check format, modules, lint, dead code and generated files
 
 .PHONY: verify-format
 verify-format:
@@ -66,6 +66,16 @@ verify-vet:
 verify-lint:
 	@echo "Linting; building the linter takes about 3 minutes, once"
 	$(GO) tool -modfile=scripts/lint/go.mod golangci-lint run
+
+# Roots are the program and what generates parts of it. The public packages are
+# for others, too.
+.PHONY: verify-deadcode
+verify-deadcode:
+	@tool=$$($(GO) tool -modfile=scripts/lint/go.mod -n deadcode); \
+	dead=$$(GOOS=linux "$$tool" \
+		-filter '^github.com/windows-op-readiness/windows-op-readiness/(cmd|internal)/' \
+		./cmd/op-readiness ./docs/generate ./internal/engine/binaries/pins/generate); \
+	if [ -n "$$dead" ]; then printf 'nothing reaches these, remove them:\n%s\n' "$$dead" >&2; exit 1; fi
 
 .PHONY: verify-generated
 verify-generated:
@@ -90,7 +100,6 @@ generate: ## Make generated files again: build pins, the CLI reference, what op-
 bench: binaries ## Measure what the project promises to be good at; prints ratios, fails below target
 	$(GO) run ./test/bench/run
 	$(GO) run ./test/bench/shards
-	$(GO) run ./test/bench/junit
 	$(GO) run ./test/bench/publish
 	$(GO) run ./test/bench/evidence
 	$(GO) run ./test/bench/judge
@@ -99,6 +108,10 @@ bench: binaries ## Measure what the project promises to be good at; prints ratio
 	$(GO) run ./test/bench/jobs
 	$(GO) run ./test/bench/workflow
 	$(GO) run ./test/bench/redact
+
+.PHONY: measure
+measure: ## Print how large the program is, what is exported for nobody, and what its start costs
+	@$(GO) run ./scripts/measure
 
 .PHONY: clean
 clean: ## Remove what was built here; the cache of Kubernetes binaries stays

@@ -457,13 +457,13 @@ func TestErrorsSayWhichPermissionIsMissing(t *testing.T) {
 		says          string
 		is            error
 	}{
-		{"gs://readiness", plain, list, "storage.objects.list", ErrDenied},
-		{"gs://readiness", plain, put, "storage.objects.create", ErrDenied},
-		{"gs://readiness", plain, get, "storage.objects.get", ErrDenied},
-		{"gs://readiness", plain, remove, "storage.objects.delete", ErrDenied},
-		{"gs://readiness", named, put, "storage.objects.delete", ErrDenied},
-		{"s3://readiness", amazon, list, "s3:ListBucket", ErrDenied},
-		{"s3://readiness", amazon, put, "s3:PutObject", ErrDenied},
+		{"gs://readiness", plain, list, "storage.objects.list", errDenied},
+		{"gs://readiness", plain, put, "storage.objects.create", errDenied},
+		{"gs://readiness", plain, get, "storage.objects.get", errDenied},
+		{"gs://readiness", plain, remove, "storage.objects.delete", errDenied},
+		{"gs://readiness", named, put, "storage.objects.delete", errDenied},
+		{"s3://readiness", amazon, list, "s3:ListBucket", errDenied},
+		{"s3://readiness", amazon, put, "s3:PutObject", errDenied},
 		{"gs://missing", gcsEmulator(t, nil), list, "gcloud storage buckets create gs://missing", ErrNoBucket},
 		{"gs://missing", gcsEmulator(t, nil), put, "gcloud storage buckets create gs://missing", ErrNoBucket},
 		{"s3://missing", s3Emulator(t, nil), list, "aws s3 mb s3://missing", ErrNoBucket},
@@ -683,7 +683,7 @@ func TestReplacingTakesThePermissionToDelete(t *testing.T) {
 		return false
 	})
 	for key, want := range map[string]string{"latest-build.txt": "replacing gs://readiness/latest-build.txt: permission denied: it takes storage.objects.delete", "new": "storage.objects.create"} {
-		if err := b.Put(t.Context(), object(key, "2")); !errors.Is(err, ErrDenied) || !strings.Contains(err.Error(), want) {
+		if err := b.Put(t.Context(), object(key, "2")); !errors.Is(err, errDenied) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got %v, want %q", key, err, want)
 		}
 	}

@@ -28,13 +28,13 @@ var (
 	// ErrNoBucket says that there is no such bucket, or that the credentials
 	// may not know of it.
 	ErrNoBucket = errors.New("there is no such bucket, or these credentials may not see it")
-	// ErrDenied says that a permission is missing.
-	ErrDenied = errors.New("permission denied")
+	// errDenied says that a permission is missing.
+	errDenied = errors.New("permission denied")
 	// ErrUncertain says that the answer to an upload, or to a removal, was lost,
 	// and that the bucket does not say either whether it was done.
 	ErrUncertain = errors.New("whether that was done is not known")
-	// ErrCredentials says that the credentials were refused.
-	ErrCredentials = errors.New("the credentials were refused")
+	// errCredentials says that the credentials were refused.
+	errCredentials = errors.New("the credentials were refused")
 )
 
 // deeds are what one does with objects: in words, and which permission of
@@ -71,7 +71,7 @@ func (b *Bucket) explain(deed, key string, err error) error {
 		status != http.StatusForbidden && gcerrors.Code(err) == gcerrors.NotFound:
 		return wrap(ErrNotExist)
 	case status == http.StatusUnauthorized:
-		return wrap(fmt.Errorf("%w (%s); sign in again, or see that what made them may use %s", ErrCredentials, text(err), b.URL("")))
+		return wrap(fmt.Errorf("%w (%s); sign in again, or see that what made them may use %s", errCredentials, text(err), b.URL("")))
 	case status == http.StatusForbidden:
 		permission := d.amazon
 		if b.Scheme == GCS {
@@ -80,7 +80,7 @@ func (b *Bucket) explain(deed, key string, err error) error {
 				permission = named
 			}
 		}
-		return wrap(fmt.Errorf("%w: it takes %s on %s (%s)%s", ErrDenied, permission, b.URL(""), text(err), b.grant()))
+		return wrap(fmt.Errorf("%w: it takes %s on %s (%s)%s", errDenied, permission, b.URL(""), text(err), b.grant()))
 	case errors.Is(err, fs.ErrPermission):
 		return wrap(fmt.Errorf("%w: make %s readable and writable for this user", fs.ErrPermission, b.Dir))
 	case status == 0 && errors.As(err, &request):

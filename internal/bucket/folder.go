@@ -14,9 +14,9 @@ import (
 	"gocloud.dev/blob/fileblob"
 )
 
-// ErrNotRegular says that something lies in a folder in the place of an object,
+// errNotRegular says that something lies in a folder in the place of an object,
 // of its attributes or of a folder above it, that is none: a link, a pipe, a device.
-var ErrNotRegular = errors.New("not a regular file")
+var errNotRegular = errors.New("not a regular file")
 
 const (
 	// attrsSuffix is that of the file beside an object in which fileblob keeps
@@ -57,7 +57,7 @@ func (b *Bucket) object(key string) (string, error) {
 	defer root.Close()
 	for dir := path.Dir(name); dir != "."; dir = path.Dir(dir) {
 		if info, err := root.Lstat(dir); err == nil && !info.IsDir() {
-			return "", fmt.Errorf("%s: %w", filepath.Join(b.Dir, dir), ErrNotRegular)
+			return "", fmt.Errorf("%s: %w", filepath.Join(b.Dir, dir), errNotRegular)
 		}
 	}
 	for _, file := range []string{name, name + attrsSuffix} {
@@ -66,7 +66,7 @@ func (b *Bucket) object(key string) (string, error) {
 		case err != nil:
 			return "", err
 		case !info.Mode().IsRegular():
-			return "", fmt.Errorf("%s: %w", filepath.Join(b.Dir, file), ErrNotRegular)
+			return "", fmt.Errorf("%s: %w", filepath.Join(b.Dir, file), errNotRegular)
 		case file != name && info.Size() > maxAttrs:
 			return "", fmt.Errorf("%s: %w: attributes of over %d MiB", filepath.Join(b.Dir, file), ErrTooLarge, maxAttrs>>20)
 		}
@@ -82,7 +82,7 @@ func (b *Bucket) listable(prefix string) error {
 	}
 	return filepath.WalkDir(filepath.Join(b.Dir, filepath.FromSlash(path.Dir(b.key(prefix)+"x"))), func(name string, entry fs.DirEntry, err error) error {
 		if err == nil && strings.HasSuffix(name, attrsSuffix) && !entry.Type().IsRegular() && !entry.IsDir() {
-			return fmt.Errorf("%s: %w", name, ErrNotRegular)
+			return fmt.Errorf("%s: %w", name, errNotRegular)
 		}
 		return nil // fileblob leaves out what cannot be read
 	})

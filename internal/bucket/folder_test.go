@@ -32,12 +32,12 @@ func TestOnlyRegularFilesAreObjects(t *testing.T) {
 		want          error
 		listed        error
 	}{
-		{"a pipe", "job/1/finished.json", "job/1/finished.json", pipe, ErrNotRegular, nil},
-		{"a link", "job/1/finished.json", "job/1/finished.json", link, ErrNotRegular, nil},
-		{"a pipe for attributes", "job/1/finished.json.attrs", "job/1/finished.json", pipe, ErrNotRegular, ErrNotRegular},
-		{"a link for attributes", "job/1/finished.json.attrs", "job/1/finished.json", link, ErrNotRegular, ErrNotRegular},
+		{"a pipe", "job/1/finished.json", "job/1/finished.json", pipe, errNotRegular, nil},
+		{"a link", "job/1/finished.json", "job/1/finished.json", link, errNotRegular, nil},
+		{"a pipe for attributes", "job/1/finished.json.attrs", "job/1/finished.json", pipe, errNotRegular, errNotRegular},
+		{"a link for attributes", "job/1/finished.json.attrs", "job/1/finished.json", link, errNotRegular, errNotRegular},
 		{"endless attributes", "job/1/finished.json.attrs", "job/1/finished.json", large, ErrTooLarge, nil},
-		{"a link for the folder", "job/1", "job/1/aside", folder, ErrNotRegular, nil},
+		{"a link for the folder", "job/1", "job/1/aside", folder, errNotRegular, nil},
 		{"a pipe of an escaped name", "job/1/a__0x1__b", "job/1/a\x01b", pipe, fs.ErrInvalid, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {

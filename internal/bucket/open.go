@@ -19,7 +19,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"gocloud.dev/blob"
 	"gocloud.dev/blob/gcsblob"
-	"gocloud.dev/blob/memblob"
 	"gocloud.dev/blob/s3blob"
 	"gocloud.dev/gcp"
 	"google.golang.org/api/option"
@@ -27,10 +26,9 @@ import (
 
 // The schemes of a bucket's URL.
 const (
-	GCS    = "gs"
-	S3     = "s3"
-	File   = "file"
-	memory = "mem"
+	GCS  = "gs"
+	S3   = "s3"
+	File = "file"
 )
 
 // Options say how a bucket is reached. The zero value suits the real ones.
@@ -156,11 +154,6 @@ func Open(ctx context.Context, rawURL string, o Options) (*Bucket, error) {
 		return nil, fmt.Errorf("opening %s: %w", b.URL(""), scrub(err))
 	}
 	return b, nil
-}
-
-// Memory returns an empty bucket that lives as long as the process, for tests.
-func Memory() *Bucket {
-	return &Bucket{Location: Location{Scheme: memory, Name: "memory"}, blob: memblob.OpenBucket(nil), retry: Retry{}.withDefaults()}
 }
 
 // transport is like http.DefaultTransport, for many requests to one host.

@@ -83,7 +83,7 @@ func (b *Bucket) do(ctx context.Context, what string, size int64, f func(context
 }
 
 // answers reports whether the bucket is a server, whose answers can be lost.
-func (b *Bucket) answers() bool { return b.Scheme != File && b.Scheme != memory }
+func (b *Bucket) answers() bool { return b.Scheme != File }
 
 func (b *Bucket) try(ctx context.Context, size int64, f func(context.Context) error) error {
 	limit := b.retry.Timeout + time.Duration(float64(size)/slowest*float64(time.Second))

@@ -138,7 +138,7 @@ func generateMod(c component, upstream []byte) ([]byte, error) {
 // that is built of family f.
 func writeModule(dir string, f family, mod, sum []byte) error {
 	tools := "//go:build tools\n\npackage tools\n\nimport (\n"
-	for _, name := range ofFamily(f, Names()) {
+	for _, name := range ofFamily(f, allNames()) {
 		tools += fmt.Sprintf("\t_ %q\n", recipes[name].pkg)
 	}
 	tools += ")\n"

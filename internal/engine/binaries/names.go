@@ -79,8 +79,8 @@ var recipes = map[Name]recipe{
 	Kwokctl: {family: kwok, pkg: "sigs.k8s.io/kwok/cmd/kwokctl", cold: time.Minute, prove: []string{"--version"}, says: "kwokctl version v%s"},
 }
 
-// Names returns every name that a [Store] knows, sorted.
-func Names() []Name {
+// allNames returns every name that a [Store] knows, sorted.
+func allNames() []Name {
 	var names []Name
 	for name := range recipes {
 		names = append(names, name)
@@ -95,7 +95,7 @@ func ParseName(s string) (Name, error) {
 		return Name(s), nil
 	}
 	var all []string
-	for _, name := range Names() {
+	for _, name := range allNames() {
 		all = append(all, string(name))
 	}
 	return "", fmt.Errorf("unknown binary %q: use %s", s, strings.Join(all, ", "))

@@ -25,10 +25,6 @@ func CheckExtra(args []string) error {
 	return nil
 }
 
-// Classified reports whether it is decided of a flag of e2e.test, named without
-// dashes, whether it may be passed on.
-func Classified(name string) bool { return classOf(name) != nil }
-
 // flagOf returns the name of the flag that an argument sets. Without a value of
 // its own, a flag would take the argument after it for one.
 func flagOf(arg string) (name string, ok bool) {

@@ -62,16 +62,17 @@ func readFile(path string, passed map[string]bool) error {
 		return fmt.Errorf("conformance JUnit: %w", err)
 	}
 	defer file.Close()
-	keep := func(name string, skipped bool) bool { return !skipped && strings.Contains(name, label) }
-	_, err = junit.Read(file, junit.Options{Source: path, Keep: keep}, func(c junit.Case) error {
+	err = junit.Read(file, path, func(r junit.Result) {
+		if r.Skipped || !strings.Contains(r.Name, label) {
+			return
+		}
 		// Ginkgo's own report puts the node's type before the name, and may put
 		// the labels after it.
-		name := strings.TrimPrefix(c.Name, "[It] ")
+		name := strings.TrimPrefix(r.Name, "[It] ")
 		if i := strings.LastIndex(name, " ["); i > 0 && strings.Contains(name[i:], ", ") {
 			name = name[:i]
 		}
-		passed[name] = c.Failure == nil && c.Error == nil
-		return nil
+		passed[name] = !r.Failed
 	})
 	if err != nil {
 		return fmt.Errorf("conformance JUnit: %w", err)

@@ -1,4 +1,5 @@
-// Package junit reads, writes and prunes JUnit XML as TestGrid understands it.
+// Package junit writes JUnit XML as TestGrid understands it, and reads of others'
+// how each test case ended.
 //
 // There is no standard for JUnit XML. What this package obeys is what
 // TestGrid's updater accepts and what Kubernetes' e2e.test writes:
@@ -14,11 +15,7 @@
 // input gives the same bytes.
 //
 // What is read may be hostile. Reading is strict and streaming: a document that
-// is not well-formed, not UTF-8, has a document type declaration, another root
-// element or exceeds one of the Limits is refused with an *Error that names the
-// input, the line and the offset. Of what it keeps, reading loses nothing that
-// JUnit defines: names, attributes, properties, messages, types, bodies and
-// output. Elements that JUnit does not define are checked and left out.
-//
-// Memory is bounded by the Limits, not by the size of the input.
+// is not well-formed, not UTF-8, has a document type declaration or another root
+// element, or exceeds a limit, is refused with an error that names the input and
+// the line. Memory is bounded by these limits, not by the size of the input.
 package junit

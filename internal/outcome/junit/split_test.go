@@ -1,7 +1,6 @@
 package junit
 
 import (
-	"bytes"
 	"fmt"
 	"regexp"
 	"strings"
@@ -11,16 +10,17 @@ import (
 )
 
 func TestSplit(t *testing.T) {
+	windows := []Property{{"windows", "10.0.20348"}}
 	files, err := Split("core-network", []Case{
-		{Name: "core-network.dns DNS should work", Time: 1.5},
+		{Name: "core-network.dns DNS should work", Time: 1.5, Properties: windows},
 		{Name: "core-network.hybrid pods", Failure: &Detail{Type: "unproven", Body: "no pod was seen on Windows"}},
 		{Name: "core-network.later", Skipped: &Detail{Body: "no test exists"}},
-	}, SplitOptions{Suite: Suite{Properties: []Property{{"windows", "10.0.20348"}}}})
+	})
 	if err != nil || len(files) != 1 {
 		t.Fatal(len(files), err)
 	}
-	if f := files[0]; f.Name != "junit_core-network_01.xml" || f.Counts != (Counts{Tests: 3, Failures: 1, Skipped: 1, Time: 1.5}) {
-		t.Errorf("got %s %+v", f.Name, f.Counts)
+	if name := files[0].Name; name != "junit_core-network_01.xml" {
+		t.Errorf("got %s", name)
 	}
 	golden.Equal(t, golden.Name(t), files[0].Data)
 }
@@ -38,10 +38,7 @@ func TestSplitLosesNoCaseAndStaysWithinTheLimit(t *testing.T) {
 		cases = append(cases, c)
 	}
 	const limit = 100_000
-	files, err := Split("serial", cases, SplitOptions{MaxFile: limit})
-	if err != nil {
-		t.Fatal(err)
-	}
+	files := split("serial", cases, limit, limit/4)
 	if len(files) < 10 || len(files) > 110 {
 		t.Errorf("%d files", len(files))
 	}
@@ -56,12 +53,9 @@ func TestSplitLosesNoCaseAndStaysWithinTheLimit(t *testing.T) {
 		if len(f.Data) > limit {
 			t.Errorf("%s has %d bytes", f.Name, len(f.Data))
 		}
-		if _, err := decodeAsGrid(f.Data); err != nil {
+		got, err := decodeAsGrid(f.Data)
+		if err != nil {
 			t.Errorf("%s: %v", f.Name, err)
-		}
-		got, sum := read(t, bytes.NewReader(f.Data), Options{})
-		if sum.All != f.Counts {
-			t.Errorf("%s: %+v, want %+v", f.Name, sum.All, f.Counts)
 		}
 		for _, c := range got {
 			if c.Name != cases[next].Name {
@@ -78,28 +72,31 @@ func TestSplitLosesNoCaseAndStaysWithinTheLimit(t *testing.T) {
 func TestSplitCutsTheLongTextsOfACase(t *testing.T) {
 	long := strings.Repeat("a line with <tags> & \x1b[31mcolour\x1b[0m ☃\n", 50_000)
 	c := Case{
-		Name: "n", Failure: &Detail{Message: "m", Body: long}, SystemErr: long, SystemOut: "short",
+		Name: "n", Failure: &Detail{Message: "m", Body: long}, Skipped: &Detail{Type: "short", Body: long},
 		Properties: make([]Property, 5000),
 	}
 	for i := range c.Properties {
 		c.Properties[i] = Property{fmt.Sprint("p", i), long[:200]}
 	}
-	before := show([]Case{c})
-	files, err := Split("big", []Case{c, {Name: "next"}}, SplitOptions{})
+	before := fmt.Sprintf("%v %v %v", c, *c.Failure, *c.Skipped)
+	files, err := Split("big", []Case{c, {Name: "next"}})
 	if err != nil || len(files) != 1 {
 		t.Fatal(len(files), err)
 	}
 	if n := len(files[0].Data); n > 252_000 || n < 150_000 {
 		t.Errorf("%d bytes", n)
 	}
-	if show([]Case{c}) != before {
+	if fmt.Sprintf("%v %v %v", c, *c.Failure, *c.Skipped) != before {
 		t.Error("the caller's case was changed")
 	}
-	got, _ := read(t, bytes.NewReader(files[0].Data), Options{})
-	if got[0].SystemOut != "short" || got[0].Failure.Message != "m" {
-		t.Error("short texts were cut")
+	got, err := decodeAsGrid(files[0].Data)
+	if err != nil {
+		t.Fatal(err)
 	}
-	for _, s := range []string{got[0].Failure.Body, got[0].SystemErr} {
+	if got[0].Failure.Message != "m" {
+		t.Error("a short text was cut")
+	}
+	for _, s := range []string{got[0].Failure.Value, got[0].Skipped.Value} {
 		if !strings.HasPrefix(s, "a line with") || !strings.HasSuffix(s, "colour ☃\n") || !strings.Contains(s, " bytes cut ...]") {
 			t.Errorf("got %.100q … %q", s, s[len(s)-100:])
 		}
@@ -110,25 +107,15 @@ func TestSplitCutsTheLongTextsOfACase(t *testing.T) {
 }
 
 func TestSplitOfNoCasesGivesNoFiles(t *testing.T) {
-	if files, err := Split("none", nil, SplitOptions{}); err != nil || len(files) != 0 {
+	if files, err := Split("none", nil); err != nil || len(files) != 0 {
 		t.Error(files, err)
 	}
 }
 
 func TestSplitRefuses(t *testing.T) {
-	for _, tt := range []struct {
-		context string
-		opts    SplitOptions
-		want    string
-	}{
-		{"", SplitOptions{}, "context"},
-		{"core_network", SplitOptions{}, `context "core_network"`},
-		{"../x", SplitOptions{}, "context"},
-		{"ok", SplitOptions{MaxFile: 1000}, "does not fit"},
-		{"ok", SplitOptions{MaxFile: 100_000, MaxCase: 100_000}, "does not fit"},
-	} {
-		if _, err := Split(tt.context, nil, tt.opts); err == nil || !strings.Contains(err.Error(), tt.want) {
-			t.Errorf("Split(%q, %+v): got %v, want %q", tt.context, tt.opts, err, tt.want)
+	for _, context := range []string{"", "core_network", "../x"} {
+		if _, err := Split(context, nil); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("context %q", context)) {
+			t.Errorf("Split(%q): got %v", context, err)
 		}
 	}
 }

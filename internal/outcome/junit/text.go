@@ -8,25 +8,6 @@ import (
 	"unicode/utf8"
 )
 
-// plain are the characters that stand for themselves everywhere.
-var plain = func() (t [256]bool) {
-	for c := ' '; c <= '~'; c++ {
-		t[c] = !strings.ContainsRune(`&<>"`, c)
-	}
-	return t
-}()
-
-// isPlain tells, at once for what is commonest, that s is clean and needs no
-// escape.
-func isPlain(s string) bool {
-	for i := range len(s) {
-		if !plain[s[i]] {
-			return false
-		}
-	}
-	return true
-}
-
 // escape returns what stands for the byte at i of clean text, or "" if it
 // stands for itself.
 func escape(s string, i int, attribute bool) string {

@@ -38,7 +38,7 @@ func JUnit(j *verdict.Judgement) ([]junit.File, error) {
 				cases = append(cases, junitCases(c)...)
 			}
 		}
-		part, err := junit.Split(Context(category.Category), cases, junit.SplitOptions{})
+		part, err := junit.Split(Context(category.Category), cases)
 		if err != nil {
 			return nil, fmt.Errorf("JUnit of %s: %w", category.Category, err)
 		}
@@ -51,7 +51,7 @@ func JUnit(j *verdict.Judgement) ([]junit.File, error) {
 			Failure: failure(errorType, "", s.Message),
 		})
 	}
-	part, err := junit.Split(runContext, cases, junit.SplitOptions{})
+	part, err := junit.Split(runContext, cases)
 	if err != nil {
 		return nil, fmt.Errorf("JUnit of the run: %w", err)
 	}

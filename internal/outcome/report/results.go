@@ -100,7 +100,7 @@ func (r *Results) Write(w io.Writer, format Format) error {
 			Started:           r.Run.Manifest.Started,
 			Finished:          r.Run.Manifest.Finished,
 			ExitCode:          j.ExitCode(),
-			VerdictLine:       VerdictLine(j),
+			VerdictLine:       verdictLine(j),
 			Nodes:             r.Run.Manifest.Cluster.Nodes,
 			Standard:          r.Run.Plan.Standard,
 			JudgedWith:        r.JudgedWith,
@@ -110,15 +110,15 @@ func (r *Results) Write(w io.Writer, format Format) error {
 	}
 }
 
-// VerdictLine is a judgement in one line: the scope, the word, what was declared
+// verdictLine is a judgement in one line: the scope, the word, what was declared
 // away, the counts.
-func VerdictLine(j *verdict.Judgement) string {
+func verdictLine(j *verdict.Judgement) string {
 	return fmt.Sprintf("Windows operational readiness of %s: %s (%s)",
 		short(j.Scope.String(), maxText), shown.Line(strings.ToUpper(string(j.Verdict))+j.AsDeclared()), j.Counts)
 }
 
-// About says in one line what was tested.
-func About(run *result.Run) string {
+// aboutRun says in one line what was tested.
+func aboutRun(run *result.Run) string {
 	f := &run.Manifest.Cluster
 	nodes := func(os specs.OS) string {
 		all := f.Count(func(n *result.Node) bool { return n.OS == os })
@@ -152,8 +152,8 @@ const doesNotGate = "* does not gate readiness"
 func (r *Results) writeTable(w io.Writer) error {
 	var b bytes.Buffer
 	j := r.Judgement
-	fmt.Fprintln(&b, VerdictLine(j))
-	fmt.Fprintf(&b, "%s\n\n", About(r.Run))
+	fmt.Fprintln(&b, verdictLine(j))
+	fmt.Fprintf(&b, "%s\n\n", aboutRun(r.Run))
 	for i, line := range r.JudgedWith.lines(j.Verdict) {
 		if i > 0 {
 			line = "  " + line
@@ -186,7 +186,7 @@ func (r *Results) writeTable(w io.Writer) error {
 	for _, note := range j.Beside {
 		fmt.Fprintf(&b, "\n%s\n", shown.Line(note))
 	}
-	fmt.Fprintf(&b, "\n%s\n", VerdictLine(j))
+	fmt.Fprintf(&b, "\n%s\n", verdictLine(j))
 	_, err := w.Write(b.Bytes())
 	return err
 }
@@ -194,7 +194,7 @@ func (r *Results) writeTable(w io.Writer) error {
 func (r *Results) writeMarkdown(w io.Writer) error {
 	var b bytes.Buffer
 	j := r.Judgement
-	fmt.Fprintf(&b, "## %s\n\n%s\n\n", markdown(VerdictLine(j)), markdown(About(r.Run)))
+	fmt.Fprintf(&b, "## %s\n\n%s\n\n", markdown(verdictLine(j)), markdown(aboutRun(r.Run)))
 	for i, line := range r.JudgedWith.lines(j.Verdict) {
 		if i == 0 {
 			fmt.Fprintf(&b, "%s\n\n", markdown(line))

@@ -68,19 +68,19 @@ type Done string
 
 // What may have been done with a comment.
 const (
-	Created   Done = "created"
-	Updated   Done = "updated"
-	Unchanged Done = "unchanged"
-	// Superseded says that the comment tells newer results already.
-	Superseded Done = "left alone: it shows newer results"
-	// Moved says that the pull request has another head by now.
-	Moved Done = "not written: the pull request has another head by now"
-	// Closed says that the pull request is closed by now.
-	Closed Done = "not written: the pull request is closed by now"
-	// Absent says that there is no comment to update.
-	Absent Done = "not written: there is none to update"
-	// Locked says that the conversation is locked for the token's owner.
-	Locked Done = "not written: the conversation is locked"
+	doneCreated   Done = "created"
+	doneUpdated   Done = "updated"
+	doneUnchanged Done = "unchanged"
+	// doneSuperseded says that the comment tells newer results already.
+	doneSuperseded Done = "left alone: it shows newer results"
+	// doneMoved says that the pull request has another head by now.
+	doneMoved Done = "not written: the pull request has another head by now"
+	// doneClosed says that the pull request is closed by now.
+	doneClosed Done = "not written: the pull request is closed by now"
+	// doneAbsent says that there is no comment to update.
+	doneAbsent Done = "not written: there is none to update"
+	// doneLocked says that the conversation is locked for the token's owner.
+	doneLocked Done = "not written: the conversation is locked"
 )
 
 // ErrPermission says that the token must not do what was asked.
@@ -104,15 +104,15 @@ func (p *Poster) Post(ctx context.Context, pr PullRequest, marker Marker, body s
 	if len(text) > MaxComment {
 		return "", "", fmt.Errorf("the comment has %d bytes, and GitHub takes %d", len(text), MaxComment)
 	}
-	w := &writing{Poster: *p, pr: pr, marker: marker, text: text, done: Unchanged, known: map[int64]comment{}, wrote: map[int64]bool{}, gone: map[int64]bool{}}
+	w := &writing{Poster: *p, pr: pr, marker: marker, text: text, done: doneUnchanged, known: map[int64]comment{}, wrote: map[int64]bool{}, gone: map[int64]bool{}}
 	page, err := w.run(ctx)
 	switch {
 	case errors.Is(err, errMoved):
-		return Moved, "", nil
+		return doneMoved, "", nil
 	case errors.Is(err, errClosed):
-		return Closed, "", nil
+		return doneClosed, "", nil
 	case errors.Is(err, errLocked):
-		return Locked, "", nil
+		return doneLocked, "", nil
 	case err != nil:
 		return "", "", err
 	}
@@ -163,10 +163,10 @@ func (w *writing) run(ctx context.Context) (page string, err error) {
 		}
 		act := w.next(own)
 		if act == nil {
-			if w.done == Absent {
+			if w.done == doneAbsent {
 				return "", nil
 			}
-			if w.done == Superseded || !w.unsettled {
+			if w.done == doneSuperseded || !w.unsettled {
 				return own[0].url, nil
 			}
 			w.unsettled = false
@@ -192,7 +192,7 @@ func (w *writing) run(ctx context.Context) (page string, err error) {
 func (w *writing) next(own []comment) func(context.Context) (*github.Response, error) {
 	if len(own) == 0 {
 		if w.UpdateOnly {
-			w.done = Absent
+			w.done = doneAbsent
 			return nil
 		}
 		return w.create
@@ -203,10 +203,10 @@ func (w *writing) next(own []comment) func(context.Context) (*github.Response, e
 	}
 	switch order := keep.marker.compare(w.marker); {
 	case order > 0:
-		w.done = Superseded
+		w.done = doneSuperseded
 		return nil
 	case keep.body == w.text:
-		if w.done == Unchanged && w.tried != "" {
+		if w.done == doneUnchanged && w.tried != "" {
 			w.done = w.tried
 		}
 		return nil
@@ -333,7 +333,7 @@ func (w *writing) read(c *github.IssueComment) (comment, bool) {
 }
 
 func (w *writing) create(ctx context.Context) (*github.Response, error) {
-	w.tried = Created
+	w.tried = doneCreated
 	c, response, err := w.Client.Issues.CreateComment(ctx, w.pr.Owner, w.pr.Repo, w.pr.Number, &github.IssueComment{Body: &w.text})
 	if err != nil {
 		return response, explain("commenting on "+w.pr.String(), "pull-requests: write", err)
@@ -350,7 +350,7 @@ func (w *writing) written(c *github.IssueComment) {
 	if own, ok := w.read(c); ok {
 		w.known[own.id], w.wrote[own.id] = own, true
 	}
-	if w.done == Unchanged {
+	if w.done == doneUnchanged {
 		w.done = w.tried
 	}
 }
@@ -361,7 +361,7 @@ func (w *writing) update(ctx context.Context, keep comment) (*github.Response, e
 	if err != nil || !ok || now.body != keep.body {
 		return nil, err
 	}
-	w.tried = cmp.Or(w.tried, Updated)
+	w.tried = cmp.Or(w.tried, doneUpdated)
 	c, response, err := w.Client.Issues.EditComment(ctx, w.pr.Owner, w.pr.Repo, keep.id, &github.IssueComment{Body: &w.text})
 	if response != nil && response.StatusCode == http.StatusNotFound {
 		w.gone[keep.id] = true // somebody removed it meanwhile

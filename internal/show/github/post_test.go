@@ -81,7 +81,7 @@ func marked(run uint64, attempt int) Marker {
 // post posts as a workflow does.
 func (s *stage) post(m Marker, body string) (Done, error) {
 	done, page, err := s.poster("secret").Post(s.t.Context(), pr7, m, body)
-	if (page == "") != (err != nil || done == Moved || done == Locked) {
+	if (page == "") != (err != nil || done == doneMoved || done == doneLocked) {
 		s.t.Errorf("%s, %v: the comment's page is %q", done, err, page)
 	}
 	return done, err
@@ -135,15 +135,15 @@ func times(n int, method, part string, fault githubtest.Fault) func(*http.Reques
 func TestACommentIsKeptUpToDate(t *testing.T) {
 	onStage(t, func(t *testing.T, s *stage) {
 		s.AddComment("o/r", 7, "somebody", "hello")
-		s.wants(marked(1, 1), "first", Created, "hello", "first")
-		s.wants(marked(1, 1), "first", Unchanged, "hello", "first")
-		s.wants(marked(1, 2), "rerun", Updated, "hello", "rerun")
-		s.wants(marked(1, 1), "first", Superseded, "hello", "rerun")
-		s.wants(marked(3, 1), "third", Updated, "hello", "third")
-		s.wants(marked(2, 9), "second", Superseded, "hello", "third")
+		s.wants(marked(1, 1), "first", doneCreated, "hello", "first")
+		s.wants(marked(1, 1), "first", doneUnchanged, "hello", "first")
+		s.wants(marked(1, 2), "rerun", doneUpdated, "hello", "rerun")
+		s.wants(marked(1, 1), "first", doneSuperseded, "hello", "rerun")
+		s.wants(marked(3, 1), "third", doneUpdated, "hello", "third")
+		s.wants(marked(2, 9), "second", doneSuperseded, "hello", "third")
 		other := marked(1, 1)
 		other.ID = "nightly"
-		s.wants(other, "nightly", Created, "hello", "third", "nightly")
+		s.wants(other, "nightly", doneCreated, "hello", "third", "nightly")
 		if c := s.Comments("o/r", 7)[1]; c.Changed != 2 {
 			t.Errorf("the comment was changed %d times, and should be twice", c.Changed)
 		}
@@ -152,9 +152,9 @@ func TestACommentIsKeptUpToDate(t *testing.T) {
 
 func TestAnUnchangedCommentTakesOneRequest(t *testing.T) {
 	onStage(t, func(t *testing.T, s *stage) {
-		s.wants(marked(1, 1), "first", Created, "first")
+		s.wants(marked(1, 1), "first", doneCreated, "first")
 		before := len(s.Requests())
-		s.wants(marked(1, 1), "first", Unchanged, "first")
+		s.wants(marked(1, 1), "first", doneUnchanged, "first")
 		if made := s.Requests()[before:]; len(made) != 1 {
 			t.Errorf("it took %q", made)
 		}
@@ -163,12 +163,12 @@ func TestAnUnchangedCommentTakesOneRequest(t *testing.T) {
 
 func TestAPullRequestThatMovedOnIsLeftAlone(t *testing.T) {
 	onStage(t, func(t *testing.T, s *stage) {
-		s.wants(marked(1, 1), "first", Created, "first")
+		s.wants(marked(1, 1), "first", doneCreated, "first")
 		s.SetPull(githubtest.Pull{Repo: "o/r", Number: 7, Head: headB, HeadRepo: "o/r", HeadBranch: "topic"})
-		s.wants(marked(2, 1), "second", Moved, "first")
+		s.wants(marked(2, 1), "second", doneMoved, "first")
 		m := marked(3, 1)
 		m.Head = headB
-		s.wants(m, "of the new head", Updated, "of the new head")
+		s.wants(m, "of the new head", doneUpdated, "of the new head")
 	})
 }
 
@@ -182,14 +182,14 @@ func TestAPullRequestIsForcePushedWhileTheWriteWaits(t *testing.T) {
 			}
 			return f
 		}
-		s.wants(marked(1, 1), "old", Moved)
+		s.wants(marked(1, 1), "old", doneMoved)
 	})
 }
 
 func TestAClosedPullRequestStillGetsItsResults(t *testing.T) {
 	onStage(t, func(t *testing.T, s *stage) {
 		s.SetPull(githubtest.Pull{Repo: "o/r", Number: 7, Head: headA, HeadRepo: "o/r", HeadBranch: "topic", Closed: true})
-		s.wants(marked(1, 1), "first", Created, "first")
+		s.wants(marked(1, 1), "first", doneCreated, "first")
 	})
 }
 
@@ -197,13 +197,13 @@ func TestALockedConversationIsNoFailure(t *testing.T) {
 	onStage(t, func(t *testing.T, s *stage) {
 		lock := githubtest.Pull{Repo: "o/r", Number: 7, Head: headA, HeadRepo: "o/r", HeadBranch: "topic", Locked: true}
 		s.SetPull(lock)
-		s.wants(marked(1, 1), "first", Locked)
+		s.wants(marked(1, 1), "first", doneLocked)
 		lock.Locked = false
 		s.SetPull(lock)
-		s.wants(marked(1, 1), "first", Created, "first")
+		s.wants(marked(1, 1), "first", doneCreated, "first")
 		lock.Locked = true
 		s.SetPull(lock)
-		s.wants(marked(2, 1), "second", Locked, "first")
+		s.wants(marked(2, 1), "second", doneLocked, "first")
 	})
 }
 
@@ -211,8 +211,8 @@ func TestCommentsOfOthersAreLeftAlone(t *testing.T) {
 	onStage(t, func(t *testing.T, s *stage) {
 		forged := marked(1<<62, 1).String() + "forged"
 		s.AddComment("o/r", 7, "mallory", forged)
-		s.wants(marked(1, 1), "ours", Created, "forged", "ours")
-		s.wants(marked(2, 1), "newer", Updated, "forged", "newer")
+		s.wants(marked(1, 1), "ours", doneCreated, "forged", "ours")
+		s.wants(marked(2, 1), "newer", doneUpdated, "forged", "newer")
 		if c := s.Comments("o/r", 7)[0]; c.Body != forged || c.Changed != 0 {
 			t.Errorf("the comment of another was changed: %+v", c)
 		}
@@ -223,10 +223,10 @@ func TestAMarkerThatIsNotTheFirstLineIsNone(t *testing.T) {
 	onStage(t, func(t *testing.T, s *stage) {
 		quoted := "look:\n" + marked(1<<62, 1).String() + "text"
 		s.AddComment("o/r", 7, ActionsBot, quoted)
-		s.wants(marked(1, 1), "ours", Created, quoted, "ours")
+		s.wants(marked(1, 1), "ours", doneCreated, quoted, "ours")
 		// A marker in what results say, as far as it would get.
-		s.wants(marked(2, 1), "ours\n"+marked(1<<62, 1).String(), Updated, quoted, "ours\n"+marked(1<<62, 1).String())
-		s.wants(marked(3, 1), "third", Updated, quoted, "third")
+		s.wants(marked(2, 1), "ours\n"+marked(1<<62, 1).String(), doneUpdated, quoted, "ours\n"+marked(1<<62, 1).String())
+		s.wants(marked(3, 1), "third", doneUpdated, quoted, "third")
 	})
 }
 
@@ -235,13 +235,13 @@ func TestOursIsFoundBehindManyComments(t *testing.T) {
 		for i := range 250 {
 			s.AddComment("o/r", 7, "somebody", fmt.Sprint("talk ", i))
 		}
-		if done, err := s.post(marked(1, 1), "first"); done != Created || err != nil {
+		if done, err := s.post(marked(1, 1), "first"); done != doneCreated || err != nil {
 			t.Errorf("%q, %v", done, err)
 		}
 		for range 120 {
 			s.AddComment("o/r", 7, "somebody", "more talk")
 		}
-		if done, err := s.post(marked(2, 1), "second"); done != Updated || err != nil {
+		if done, err := s.post(marked(2, 1), "second"); done != doneUpdated || err != nil {
 			t.Errorf("%q, %v", done, err)
 		}
 		if all := s.Comments("o/r", 7); len(all) != 371 || !strings.HasSuffix(all[250].Body, "second") {
@@ -255,8 +255,8 @@ func TestCommentsThatAreThereTwiceBecomeOne(t *testing.T) {
 		s.AddComment("o/r", 7, ActionsBot, marked(1, 1).String()+"old")
 		s.AddComment("o/r", 7, ActionsBot, marked(5, 1).String()+"newest")
 		s.AddComment("o/r", 7, ActionsBot, marked(5, 1).String()+"newest, again")
-		s.wants(marked(4, 1), "older", Superseded, "newest")
-		s.wants(marked(6, 1), "now", Updated, "now")
+		s.wants(marked(4, 1), "older", doneSuperseded, "newest")
+		s.wants(marked(6, 1), "now", doneUpdated, "now")
 	})
 }
 
@@ -292,15 +292,15 @@ func TestFaultsThatPass(t *testing.T) {
 			t.Run(name+" at "+where, func(t *testing.T) {
 				onStage(t, func(t *testing.T, s *stage) {
 					method, part, _ := strings.Cut(where, " ")
-					want := Created
+					want := doneCreated
 					switch method {
 					case "PATCH":
 						s.AddComment("o/r", 7, ActionsBot, marked(1, 1).String()+"old")
-						want = Updated
+						want = doneUpdated
 					case "DELETE":
 						s.AddComment("o/r", 7, ActionsBot, marked(2, 1).String()+"new")
 						s.AddComment("o/r", 7, ActionsBot, marked(1, 1).String()+"old")
-						want = Unchanged
+						want = doneUnchanged
 					}
 					s.Fault = once(method, part, fault)
 					began := time.Now()
@@ -329,7 +329,7 @@ func TestTheTimeThatALimitNamesIsWaited(t *testing.T) {
 				onStage(t, func(t *testing.T, s *stage) {
 					s.Fault = once(method, "comments", test.fault)
 					began := time.Now()
-					s.wants(marked(1, 1), "first", Created, "first")
+					s.wants(marked(1, 1), "first", doneCreated, "first")
 					if took := time.Since(began); took < test.least || took > test.least+30*time.Second {
 						t.Errorf("it took %s, and the limit is lifted after %s", took, test.least)
 					}
@@ -375,7 +375,7 @@ func TestTheLastRequestBeforeALimit(t *testing.T) {
 			t.Fatal(err)
 		}
 		done, _, err := (&Poster{Client: client, Author: ActionsBot, Narration: io.Discard}).Post(t.Context(), pr7, marked(1, 1), "first")
-		if done != Created || err != nil {
+		if done != doneCreated || err != nil {
 			t.Errorf("%q, %v", done, err)
 		}
 	})
@@ -447,7 +447,7 @@ func TestACommentThatIsRemovedMeanwhileIsMadeAnew(t *testing.T) {
 				}
 				return nil
 			}
-			s.wants(marked(2, 1), "new", Created, "new")
+			s.wants(marked(2, 1), "new", doneCreated, "new")
 		})
 	}
 }
@@ -457,8 +457,8 @@ func TestACommentThatIsRemovedMeanwhileIsMadeAnew(t *testing.T) {
 func TestTheAuthorIsLearned(t *testing.T) {
 	onStage(t, func(t *testing.T, s *stage) {
 		s.AddToken("secret", githubtest.Token{Login: "readiness-app[bot]", Access: githubtest.Write, Installation: true})
-		s.wants(marked(1, 1), "first", Created, "first")
-		s.wants(marked(2, 1), "second", Created, "second")
+		s.wants(marked(1, 1), "first", doneCreated, "first")
+		s.wants(marked(2, 1), "second", doneCreated, "second")
 	})
 	onStage(t, func(t *testing.T, s *stage) {
 		for token, want := range map[githubtest.Token]string{{Login: "somebody"}: "somebody", githubtest.WorkflowToken: ActionsBot} {
@@ -477,7 +477,7 @@ func TestListsThatLagMakeNoSecondComment(t *testing.T) {
 	for lag := range 4 {
 		onStage(t, func(t *testing.T, s *stage) {
 			s.Lag = lag
-			s.wants(marked(1, 1), "first", Created, "first")
+			s.wants(marked(1, 1), "first", doneCreated, "first")
 			for _, r := range s.Requests() {
 				if strings.HasPrefix(r, "DELETE") {
 					t.Errorf("with a lag of %d there was a second comment meanwhile", lag)
@@ -490,8 +490,8 @@ func TestListsThatLagMakeNoSecondComment(t *testing.T) {
 func TestAGitHubEnterpriseServer(t *testing.T) {
 	onStage(t, func(t *testing.T, s *stage) {
 		s.Prefix = "/api/v3"
-		s.wants(marked(1, 1), "first", Created, "first")
-		s.wants(marked(2, 1), "second", Updated, "second")
+		s.wants(marked(1, 1), "first", doneCreated, "first")
+		s.wants(marked(2, 1), "second", doneUpdated, "second")
 	})
 }
 
@@ -509,7 +509,7 @@ func TestACommentThatIsTooLongIsNotSent(t *testing.T) {
 			t.Errorf("%v, after %q", err, s.Requests())
 		}
 		m := marked(1, 1)
-		if done, err := s.post(m, strings.Repeat("x", MaxComment-len(m.String()))); done != Created || err != nil {
+		if done, err := s.post(m, strings.Repeat("x", MaxComment-len(m.String()))); done != doneCreated || err != nil {
 			t.Errorf("one that just fits: %q, %v", done, err)
 		}
 	})

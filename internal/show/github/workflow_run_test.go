@@ -219,7 +219,7 @@ func TestOnlyWhatIsThereIsUpdated(t *testing.T) {
 		for _, want := range []struct {
 			done     Done
 			comments int
-		}{{Absent, 0}, {Updated, 1}} {
+		}{{doneAbsent, 0}, {doneUpdated, 1}} {
 			done, _, err := p.Post(t.Context(), pr7, marked(2, 1), "new")
 			if done != want.done || err != nil || len(s.Comments("o/r", 7)) != want.comments {
 				t.Errorf("%q, %v, %d comments", done, err, len(s.Comments("o/r", 7)))
@@ -234,7 +234,7 @@ func TestAClosedPullRequestIsLeftAloneWhereItMatters(t *testing.T) {
 		s.SetPull(githubtest.Pull{Repo: "o/r", Number: 7, Head: headA, HeadRepo: "o/r", HeadBranch: "topic", Closed: true})
 		p := s.poster("secret")
 		p.OpenOnly = true
-		if done, page, err := p.Post(t.Context(), pr7, marked(1, 1), "first"); done != Closed || page != "" || err != nil || len(s.Comments("o/r", 7)) > 0 {
+		if done, page, err := p.Post(t.Context(), pr7, marked(1, 1), "first"); done != doneClosed || page != "" || err != nil || len(s.Comments("o/r", 7)) > 0 {
 			t.Errorf("%q, %q, %v", done, page, err)
 		}
 	})

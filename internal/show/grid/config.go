@@ -88,15 +88,15 @@ func Standard(days int, prefixes ...string) *configpb.Configuration {
 			name = fmt.Sprintf("%s (%d)", plain, i)
 		}
 		names[config.Normalize(name)] = true
-		cfg.TestGroups = append(cfg.TestGroups, StandardGroup(name, prefix, days))
+		cfg.TestGroups = append(cfg.TestGroups, standardGroup(name, prefix, days))
 		dashboard.DashboardTab = append(dashboard.DashboardTab, &configpb.DashboardTab{Name: name, TestGroupName: name, NumColumnsRecent: 10})
 	}
 	cfg.Dashboards = []*configpb.Dashboard{dashboard}
 	return cfg
 }
 
-// StandardGroup is a test group as a run of several shards wants it.
-func StandardGroup(name, prefix string, days int) *configpb.TestGroup {
+// standardGroup is a test group as a run of several shards wants it.
+func standardGroup(name, prefix string, days int) *configpb.TestGroup {
 	group := &configpb.TestGroup{
 		Name: name, GcsPrefix: prefix, DaysOfResults: int32(days), NumColumnsRecent: 10,
 		DisableProwjobAnalysis: true,
@@ -139,8 +139,8 @@ func Only(cfg *configpb.Configuration, group string) (*configpb.Configuration, e
 	return only, nil
 }
 
-// ErrNoBuilds says that a place holds no builds.
-var ErrNoBuilds = errors.New("no builds")
+// errNoBuilds says that a place holds no builds.
+var errNoBuilds = errors.New("no builds")
 
 // Find returns the prefixes ("bucket/folder", without a slash at the end) at or
 // below prefix whose children are builds, as Prow lays them out: the prefix
@@ -187,7 +187,7 @@ func Find(ctx context.Context, client gcs.Lister, prefix string) ([]string, erro
 		}
 	}
 	if len(found) == 0 {
-		return nil, fmt.Errorf("%w: builds are folders with a number for a name, in logs/JOB/ or pr-logs/directory/JOB/ of a bucket", ErrNoBuilds)
+		return nil, fmt.Errorf("%w: builds are folders with a number for a name, in logs/JOB/ or pr-logs/directory/JOB/ of a bucket", errNoBuilds)
 	}
 	return found, nil
 }

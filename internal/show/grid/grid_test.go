@@ -78,7 +78,7 @@ func TestStoresAreReadAsABucket(t *testing.T) {
 	if err := os.Mkdir(filepath.Join(dir, "logs", "job", "empty"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	folder, err := OpenFolder(dir)
+	folder, err := openStore(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -144,7 +144,7 @@ func TestReadingAhead(t *testing.T) {
 	if n := store.most.Load(); n > aheadWorkers+8 {
 		t.Errorf("%d objects were asked for at a time", n)
 	}
-	builds := buildsOf(t.Context(), ClientOf(store), StandardGroup("job", "b/logs/job", 14))
+	builds := buildsOf(t.Context(), ClientOf(store), standardGroup("job", "b/logs/job", 14))
 	client := Ahead(t.Context(), ClientOf(store), builds)
 	slices.Reverse(builds) // not the order that was told
 	for _, b := range builds {
@@ -170,7 +170,7 @@ func TestFoldersAreNotLeft(t *testing.T) {
 			t.Skip(err)
 		}
 	}
-	f, err := OpenFolder(dir)
+	f, err := openStore(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -208,7 +208,7 @@ func TestFoldersDecompress(t *testing.T) {
 		write(t, filepath.Join(dir, name), content)
 		write(t, filepath.Join(dir, name+".attrs"), `{"user.content_encoding": "gzip"}`)
 	}
-	f, err := OpenFolder(dir)
+	f, err := openStore(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -224,7 +224,7 @@ func TestFoldersDecompress(t *testing.T) {
 	if r, _, err = f.Open(t.Context(), "bomb.xml"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := io.Copy(io.Discard, r); !errors.Is(err, ErrTooLarge) {
+	if _, err := io.Copy(io.Discard, r); !errors.Is(err, errTooLarge) {
 		t.Errorf("a bomb: %v", err)
 	}
 	r.Close()
@@ -281,7 +281,7 @@ func TestFind(t *testing.T) {
 			t.Errorf("in %s: %v, %v", prefix, got, err)
 		}
 	}
-	if _, err := Find(t.Context(), ClientOf(store), "b/nothing"); !errors.Is(err, ErrNoBuilds) {
+	if _, err := Find(t.Context(), ClientOf(store), "b/nothing"); !errors.Is(err, errNoBuilds) {
 		t.Errorf("nowhere: %v", err)
 	}
 }

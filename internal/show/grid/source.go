@@ -116,7 +116,7 @@ func openFolder(name, dir string) (*Source, error) {
 		return nil, fmt.Errorf("%s is %w: name the folder above it, %s", dir, ErrBuild, filepath.Dir(abs))
 	}
 	root, inside := topOf(filepath.ToSlash(abs))
-	folder, err := OpenFolder(filepath.FromSlash(root))
+	folder, err := openStore(filepath.FromSlash(root))
 	if err != nil {
 		return nil, err
 	}

@@ -103,11 +103,11 @@ func sorted(objects []Object) []Object {
 	return objects
 }
 
-// Folder is a store in a folder. Nothing outside of it is ever read, not
+// folderStore is a store in a folder. Nothing outside of it is ever read, not
 // through symbolic links either. Metadata and encoding of an object are taken
 // from the file NAME.attrs beside it, where gocloud.dev/blob/fileblob keeps
 // them; those files are not objects.
-type Folder struct {
+type folderStore struct {
 	root *os.Root
 	fsys fs.FS
 
@@ -116,13 +116,13 @@ type Folder struct {
 }
 
 // Skipped says why listings left entries out, by their names.
-func (f *Folder) Skipped() map[string]string {
+func (f *folderStore) Skipped() map[string]string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return maps.Clone(f.skipped)
 }
 
-func (f *Folder) skip(name, why string) {
+func (f *folderStore) skip(name, why string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.skipped == nil {
@@ -133,7 +133,7 @@ func (f *Folder) skip(name, why string) {
 
 // astray reports whether name is a symbolic link that leads to no file in the
 // folder.
-func (f *Folder) astray(name string) bool {
+func (f *folderStore) astray(name string) bool {
 	info, err := f.root.Lstat(name)
 	if err != nil || info.Mode()&fs.ModeSymlink == 0 {
 		return false
@@ -153,23 +153,23 @@ const (
 	maxUnzipped = 200 << 20
 )
 
-// ErrTooLarge says that a compressed object has too much in it.
-var ErrTooLarge = errors.New("too large")
+// errTooLarge says that a compressed object has too much in it.
+var errTooLarge = errors.New("too large")
 
-// OpenFolder opens the folder dir as a store. The caller closes it.
-func OpenFolder(dir string) (*Folder, error) {
+// openStore opens the folder dir as a store. The caller closes it.
+func openStore(dir string) (*folderStore, error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return nil, fmt.Errorf("opening folder %s: %w", dir, err)
 	}
-	return &Folder{root: root, fsys: root.FS()}, nil
+	return &folderStore{root: root, fsys: root.FS()}, nil
 }
 
 // Close lets go of the folder.
-func (f *Folder) Close() error { return f.root.Close() }
+func (f *folderStore) Close() error { return f.root.Close() }
 
 // List implements [Store].
-func (f *Folder) List(ctx context.Context, prefix string, deep bool) ([]Object, error) {
+func (f *folderStore) List(ctx context.Context, prefix string, deep bool) ([]Object, error) {
 	dir := cmp.Or(strings.TrimSuffix(prefix, "/"), ".")
 	if !fs.ValidPath(dir) {
 		return nil, fmt.Errorf("listing %s: %w", prefix, fs.ErrInvalid)
@@ -222,7 +222,7 @@ func (f *Folder) List(ctx context.Context, prefix string, deep bool) ([]Object, 
 	return sorted(objects), nil
 }
 
-func (f *Folder) holdsFiles(dir string) bool {
+func (f *folderStore) holdsFiles(dir string) bool {
 	found := errors.New("found")
 	err := fs.WalkDir(f.fsys, dir, func(_ string, entry fs.DirEntry, err error) error {
 		if err == nil && !entry.IsDir() {
@@ -235,7 +235,7 @@ func (f *Folder) holdsFiles(dir string) bool {
 
 var errIrregular = errors.New("not a regular file")
 
-func (f *Folder) stat(name string) (Object, error) {
+func (f *folderStore) stat(name string) (Object, error) {
 	info, err := fs.Stat(f.fsys, name)
 	if err != nil {
 		return Object{}, err
@@ -256,7 +256,7 @@ type attributes struct {
 	Metadata        map[string]string `json:"user.metadata"`
 }
 
-func (f *Folder) attrs(name string) (attributes, error) {
+func (f *folderStore) attrs(name string) (attributes, error) {
 	var a attributes
 	if f.astray(name + attrsSuffix) {
 		f.skip(name+attrsSuffix, "it is a symbolic link that leads to no file in this folder")
@@ -291,7 +291,7 @@ func (f *Folder) attrs(name string) (attributes, error) {
 
 // Open implements [Store]. What is stored with the encoding gzip is
 // decompressed, as Google Cloud Storage does for its readers.
-func (f *Folder) Open(_ context.Context, name string) (io.ReadCloser, Object, error) {
+func (f *folderStore) Open(_ context.Context, name string) (io.ReadCloser, Object, error) {
 	if name = path.Clean(name); !fs.ValidPath(name) {
 		return nil, Object{}, fmt.Errorf("opening %s: %w", name, fs.ErrNotExist)
 	}
@@ -330,7 +330,7 @@ type limited struct {
 func (l *limited) Read(p []byte) (int, error) {
 	n, err := l.Reader.Read(p)
 	if l.n -= int64(n); l.n < 0 {
-		return 0, fmt.Errorf("%w: over %d MiB when decompressed", ErrTooLarge, maxUnzipped>>20)
+		return 0, fmt.Errorf("%w: over %d MiB when decompressed", errTooLarge, maxUnzipped>>20)
 	}
 	return n, err
 }

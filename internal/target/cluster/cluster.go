@@ -31,8 +31,8 @@ import (
 	"github.com/windows-op-readiness/windows-op-readiness/specs"
 )
 
-// ErrNoKubeconfig says that nothing tells which cluster is meant.
-var ErrNoKubeconfig = errors.New("no kubeconfig: name one with --kubeconfig or $KUBECONFIG, or make a simulated cluster with 'op-readiness cluster up kwok'")
+// errNoKubeconfig says that nothing tells which cluster is meant.
+var errNoKubeconfig = errors.New("no kubeconfig: name one with --kubeconfig or $KUBECONFIG, or make a simulated cluster with 'op-readiness cluster up kwok'")
 
 // Target says which cluster is meant.
 type Target struct {
@@ -62,7 +62,7 @@ func Locate(flag, context string, getenv func(string) string) (Target, error) {
 	}
 	if path == "" {
 		if getenv("KUBERNETES_SERVICE_HOST") == "" {
-			return Target{}, ErrNoKubeconfig
+			return Target{}, errNoKubeconfig
 		}
 		return Target{Context: context}, nil
 	}
@@ -132,7 +132,7 @@ func restConfig(t Target) (*rest.Config, error) {
 	if t.Kubeconfig == "" {
 		config, err := rest.InClusterConfig()
 		if err != nil {
-			return nil, fmt.Errorf("%w (inside this pod: %w)", ErrNoKubeconfig, err)
+			return nil, fmt.Errorf("%w (inside this pod: %w)", errNoKubeconfig, err)
 		}
 		return config, nil
 	}
@@ -213,7 +213,7 @@ func nodeFacts(n *corev1.Node) result.Node {
 		KubeletVersion:   info.KubeletVersion,
 		ContainerRuntime: info.ContainerRuntimeVersion,
 		Architecture:     info.Architecture,
-		Simulated:        Simulated(n),
+		Simulated:        simulated(n),
 		Unschedulable:    n.Spec.Unschedulable && !cordonedByRun(n),
 		ControlPlane:     controlPlane,
 		PodCIDRs:         n.Spec.PodCIDRs,
@@ -221,7 +221,7 @@ func nodeFacts(n *corev1.Node) result.Node {
 	if out.OS == "" {
 		out.OS = specs.OS(n.Labels[corev1.LabelOSStable])
 	}
-	if out.Contradiction = Contradiction(n); out.Contradiction != "" {
+	if out.Contradiction = contradiction(n); out.Contradiction != "" {
 		out.OS = "" // it proves nothing
 	}
 	for _, c := range n.Status.Conditions {
@@ -295,12 +295,12 @@ func (c *Cluster) RemoveNamespaces(ctx context.Context, suiteRunIDs []string) (i
 	return found, nil
 }
 
-// ErrSkew says that an e2e.test cannot judge a server.
-var ErrSkew = errors.New("e2e.test and the cluster are too far apart")
+// errSkew says that an e2e.test cannot judge a server.
+var errSkew = errors.New("e2e.test and the cluster are too far apart")
 
 // CheckSkew compares e2e.test's version with the server's. The suite of one
 // minor version is written for servers of that version: one minor version
-// apart is a warning, more is [ErrSkew].
+// apart is a warning, more is an error.
 func CheckSkew(e2e, server string) (warning string, err error) {
 	e, err := version.ParseGeneric(e2e)
 	if err != nil {
@@ -314,7 +314,7 @@ func CheckSkew(e2e, server string) (warning string, err error) {
 	switch {
 	case e.Major() != s.Major() || apart < -1 || apart > 1:
 		return "", fmt.Errorf("%w: e2e.test is %s, the API server %s: name --kubernetes-version v%d.%d.%d, or an --e2e-binary of that version",
-			ErrSkew, e2e, server, s.Major(), s.Minor(), s.Patch())
+			errSkew, e2e, server, s.Major(), s.Minor(), s.Patch())
 	case apart != 0:
 		return fmt.Sprintf("e2e.test is %s and the API server %s: tests of another minor version can fail without cause", e2e, server), nil
 	}

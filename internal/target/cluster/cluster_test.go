@@ -65,11 +65,11 @@ func TestCheckSkew(t *testing.T) {
 		{"v1.36.3", "v2.36.3", false, true},
 	} {
 		warning, err := CheckSkew(c.e2e, c.server)
-		if (warning != "") != c.warns || errors.Is(err, ErrSkew) != c.refuse || !c.refuse && err != nil {
+		if (warning != "") != c.warns || errors.Is(err, errSkew) != c.refuse || !c.refuse && err != nil {
 			t.Errorf("%s against %s: warning %q, error %v", c.e2e, c.server, warning, err)
 		}
 	}
-	if _, err := CheckSkew("v1.36.3", "unknown"); err == nil || errors.Is(err, ErrSkew) {
+	if _, err := CheckSkew("v1.36.3", "unknown"); err == nil || errors.Is(err, errSkew) {
 		t.Errorf("a server without a version: %v", err)
 	}
 }

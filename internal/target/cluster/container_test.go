@@ -70,7 +70,7 @@ func TestSimulated(t *testing.T) {
 		"kwok's label":            {node(func(n *corev1.Node) { n.Labels["type"] = "kwok" }), true},
 		"another type":            {node(func(n *corev1.Node) { n.Labels["type"] = "virtual-kubelet" }), false},
 	} {
-		if got := nodeFacts(c.node).Simulated; got != c.want || Simulated(c.node) != c.want {
+		if got := nodeFacts(c.node).Simulated; got != c.want || simulated(c.node) != c.want {
 			t.Errorf("%s: simulated %t", what, got)
 		}
 	}

@@ -18,10 +18,10 @@ var (
 	windowsKernel = regexp.MustCompile(`^\d+\.\d+\.\d{4,}(\.\d+)?$`)
 )
 
-// Contradiction says how what a node reports about its operating system does not
+// contradiction says how what a node reports about its operating system does not
 // fit together, such as "reports linux, and is labelled windows"; "" where it
 // does. What is not reported contradicts nothing.
-func Contradiction(n *corev1.Node) string {
+func contradiction(n *corev1.Node) string {
 	info := &n.Status.NodeInfo
 	system, label := specs.OS(info.OperatingSystem), specs.OS(n.Labels[corev1.LabelOSStable])
 	if system == "" {

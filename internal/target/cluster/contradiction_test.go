@@ -28,7 +28,7 @@ func TestContradiction(t *testing.T) {
 			n := &corev1.Node{}
 			n.Labels = map[string]string{corev1.LabelOSStable: tt.label, corev1.LabelWindowsBuild: tt.build}
 			n.Status.NodeInfo = corev1.NodeSystemInfo{OperatingSystem: tt.system, OSImage: tt.image, KernelVersion: tt.kernel}
-			if got := Contradiction(n); got != tt.want {
+			if got := contradiction(n); got != tt.want {
 				t.Errorf("got %q, want %q", got, tt.want)
 			}
 			if facts := nodeFacts(n); tt.want != "" && (facts.OS != "" || facts.Contradiction != tt.want) {

@@ -12,10 +12,10 @@ func NodeFacts(n *corev1.Node) result.Node { return nodeFacts(n) }
 // kwokAnnotation is on the nodes that kwok plays.
 const kwokAnnotation = "kwok.x-k8s.io/node"
 
-// Simulated reports whether no containers ever run on a node: kwok plays it, or
+// simulated reports whether no containers ever run on a node: kwok plays it, or
 // nothing is behind it. A kubelet reports the id of its machine, of its system
 // and of its boot; it may miss one of them, but not all.
-func Simulated(n *corev1.Node) bool {
+func simulated(n *corev1.Node) bool {
 	_, played := n.Annotations[kwokAnnotation]
 	info := &n.Status.NodeInfo
 	return played || n.Labels["type"] == "kwok" || info.MachineID == "" && info.SystemUUID == "" && info.BootID == ""

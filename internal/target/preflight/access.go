@@ -98,8 +98,8 @@ var needs = []struct {
 	{ForPreflight, steeringGroup, []string{"mutatingwebhookconfigurations", "validatingwebhookconfigurations"}, []string{"list"}},
 }
 
-// Needs returns what a run may have to do, by purpose.
-func Needs() []Need {
+// allNeeds returns what a run may have to do, by purpose.
+func allNeeds() []Need {
 	var all []Need
 	for _, n := range needs {
 		for _, resource := range n.resources {
@@ -137,7 +137,7 @@ func missing(ctx context.Context, client kubernetes.Interface, steering bool) ([
 	if all, err := allowed(ctx, metav1.NamespaceAll, "*", "*", "*"); err != nil || all {
 		return nil, err
 	}
-	questions := slices.DeleteFunc(Needs(), func(n Need) bool {
+	questions := slices.DeleteFunc(allNeeds(), func(n Need) bool {
 		return n.For == ForPreflight || n.For == ForSteering && !steering
 	})
 	answers := make([]bool, len(questions))
@@ -210,7 +210,7 @@ type rule struct {
 func WriteRole(w io.Writer) error {
 	type key struct{ apiGroup, resource string }
 	verbs := map[key][]string{}
-	for _, n := range Needs() {
+	for _, n := range allNeeds() {
 		k := key{n.APIGroup, n.Resource}
 		verbs[k] = append(verbs[k], n.Verb)
 	}

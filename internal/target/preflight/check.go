@@ -39,7 +39,7 @@ func Check(f *Facts) []Finding {
 		found.Found = redact.String(shown.Line(found.Found))
 		found.Requirements = waiting(f.Standard, found.Concerns)
 	}
-	order := []Group{Server, Nodes, Network, Features, Run}
+	order := []Group{groupServer, groupNodes, groupNetwork, groupFeatures, groupRun}
 	slices.SortStableFunc(c.findings, func(a, b Finding) int {
 		return slices.Index(order, a.Group) - slices.Index(order, b.Group)
 	})
@@ -77,7 +77,7 @@ func (c *checker) declaredAbsent(f Finding, flag, fact string) {
 }
 
 func (c *checker) server() {
-	f := Finding{ID: "server-version", Group: Server, How: "GET /version", Vital: true}
+	f := Finding{ID: "server-version", Group: groupServer, How: "GET /version", Vital: true}
 	if c.Version.Err != nil {
 		c.unknown(f, c.Version.Err)
 		return
@@ -131,7 +131,7 @@ func (c *checker) run() {
 		if p.purpose == ForSteering && c.Steering.Err == nil && c.Steering.Value == "" || slices.Contains(c.NotNeeded, p.purpose) {
 			continue
 		}
-		f := Finding{ID: p.id, Group: Run, Status: OK, How: "SelfSubjectAccessReview", Found: "allowed: " + p.what}
+		f := Finding{ID: p.id, Group: groupRun, Status: OK, How: "SelfSubjectAccessReview", Found: "allowed: " + p.what}
 		if p.purpose == ForSteering {
 			f.Concerns = []string{"steer"}
 		}
@@ -156,7 +156,7 @@ func (c *checker) run() {
 
 // lock says who has the cluster; the run that asks is not in its own way.
 func (c *checker) lock() {
-	f := Finding{ID: "cluster-lock", Group: Run, Status: OK, How: fmt.Sprintf("Lease %s/%s", lease.Namespace, lease.Name), Found: "nobody has the cluster"}
+	f := Finding{ID: "cluster-lock", Group: groupRun, Status: OK, How: fmt.Sprintf("Lease %s/%s", lease.Namespace, lease.Name), Found: "nobody has the cluster"}
 	switch held := c.Held.Value; {
 	case slices.Contains(c.NotNeeded, ForLock):
 		f.How, f.Found = Declared, "not taken (--lock=false)"
@@ -177,7 +177,7 @@ func (c *checker) lock() {
 }
 
 func (c *checker) steering() {
-	f := Finding{ID: "steering", Group: Run, How: "API discovery", Concerns: []string{"steer"}}
+	f := Finding{ID: "steering", Group: groupRun, How: "API discovery", Concerns: []string{"steer"}}
 	switch {
 	case c.without("steer"):
 		f.Status, f.How, f.Found = Failing, Declared, "declared absent (--without steer)"
@@ -204,7 +204,7 @@ func (c *checker) steering() {
 }
 
 func (c *checker) kubectl() {
-	f := Finding{ID: "kubectl", Group: Run, Status: OK, How: "this machine", Found: "there is one: " + c.Kubectl, Concerns: []string{"kubectl"}}
+	f := Finding{ID: "kubectl", Group: groupRun, Status: OK, How: "this machine", Found: "there is one: " + c.Kubectl, Concerns: []string{"kubectl"}}
 	switch {
 	case c.without("kubectl"):
 		f.Status, f.How, f.Found = Failing, Declared, "declared absent (--without kubectl)"
@@ -217,7 +217,7 @@ func (c *checker) kubectl() {
 }
 
 func (c *checker) provider() {
-	f := Finding{ID: "provider", Group: Run, Status: OK, How: "--provider", Found: fmt.Sprintf("%s, the e2e framework's", c.Provider)}
+	f := Finding{ID: "provider", Group: groupRun, Status: OK, How: "--provider", Found: fmt.Sprintf("%s, the e2e framework's", c.Provider)}
 	var skipped []string
 	for i := range c.Standard {
 		for _, skip := range c.Standard[i].SkipProviders {
@@ -250,7 +250,7 @@ func (c *checker) leftovers() {
 		{"leftover-cordon", "nodes annotated " + cluster.CordonAnnotation, "wait when another run goes on; what a killed one left, the next run restores", cordoned},
 		{"leftover-probes", "namespaces labelled " + probe.Label, "wait when another preflight goes on; what a killed one left, the next that probes removes, or: kubectl delete namespace -l " + probe.Label, c.ProbeNamespaces},
 	} {
-		f := Finding{ID: l.id, Group: Run, Status: OK, How: l.how, Found: "none"}
+		f := Finding{ID: l.id, Group: groupRun, Status: OK, How: l.how, Found: "none"}
 		switch {
 		case l.names.Err != nil:
 			c.unknown(f, l.names.Err)
@@ -270,7 +270,7 @@ func (c *checker) declarations() {
 		if slices.ContainsFunc(c.findings, func(f Finding) bool { return f.How == Declared && slices.Contains(f.Concerns, name) }) {
 			continue
 		}
-		f := Finding{ID: "without-" + name, Group: Features, Status: OK, How: Declared, Concerns: []string{name}}
+		f := Finding{ID: "without-" + name, Group: groupFeatures, Status: OK, How: Declared, Concerns: []string{name}}
 		f.Found = fmt.Sprintf("declared absent (--without %s)", name)
 		capability, _ := specs.LookupCapability(name)
 		if !capability.Feature && len(waiting(c.Standard, f.Concerns)) > 0 {

@@ -237,7 +237,7 @@ func TestCheck(t *testing.T) {
 		}, "steering", Failing, "MutatingAdmissionPolicy op-readiness-steering-1 has a name that op-readiness needs", "remove it"},
 		{"a runtime class that is not there", func(f *Facts) { f.RuntimeClass = "nope" }, "runtime-class", Failing, `no runtime class "nope"; there are: runhcs-wcow-process`, "--runtime-class"},
 		{"a runtime class that is there", func(f *Facts) { f.RuntimeClass = "runhcs-wcow-process" }, "runtime-class", OK, "there is one", ""},
-		{"many missing permissions", func(f *Facts) { f.Missing = value(Needs()) }, "permission-suite", Failing, "such as create/delete", "--print-rbac"},
+		{"many missing permissions", func(f *Facts) { f.Missing = value(allNeeds()) }, "permission-suite", Failing, "such as create/delete", "--print-rbac"},
 		{"no kubectl", func(f *Facts) { f.Kubectl = "" }, "kubectl", Failing, "none on the path", "--kubectl"},
 		{"the provider local", func(f *Facts) { f.Provider = "local" }, "provider", Warning, "SSH", "skeleton"},
 		{"left-over namespaces", func(f *Facts) { f.Namespaces = value([]string{"a", "b", "c", "d", "e", "f", "g"}) }, "leftover-namespaces", Warning, "7: a, b, c, d, e, … and 2 more", "kubectl delete namespace -l e2e-run"},

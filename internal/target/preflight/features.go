@@ -22,7 +22,7 @@ func (c *checker) network() {
 }
 
 func (c *checker) dns() {
-	f := Finding{ID: "cluster-dns", Group: Network, Status: OK, How: "Service and EndpointSlices kube-system/kube-dns", Concerns: []string{"dns"}}
+	f := Finding{ID: "cluster-dns", Group: groupNetwork, Status: OK, How: "Service and EndpointSlices kube-system/kube-dns", Concerns: []string{"dns"}}
 	const fix = "install a cluster DNS (CoreDNS) behind the Service kube-system/kube-dns: the tests of DNS ask for that name"
 	switch {
 	case c.without("dns"):
@@ -42,7 +42,7 @@ func (c *checker) dns() {
 }
 
 func (c *checker) internet() {
-	f := Finding{ID: "internet", Group: Network, Concerns: []string{"internet"}}
+	f := Finding{ID: "internet", Group: groupNetwork, Concerns: []string{"internet"}}
 	switch {
 	case c.Declared.AirGapped:
 		c.declaredAbsent(f, "--air-gapped", "")
@@ -55,7 +55,7 @@ func (c *checker) internet() {
 }
 
 func (c *checker) dualStack() {
-	f := Finding{ID: "dual-stack", Group: Network, Status: OK, How: "nodes: podCIDRs; Service default/kubernetes: ipFamilies", Concerns: []string{"dual-stack"}}
+	f := Finding{ID: "dual-stack", Group: groupNetwork, Status: OK, How: "nodes: podCIDRs; Service default/kubernetes: ipFamilies", Concerns: []string{"dual-stack"}}
 	all, double := len(c.Nodes.Value), c.cluster.Count(result.HasTwoFamilies)
 	primary := ""
 	if c.Families.Err == nil {
@@ -128,7 +128,7 @@ func (f *Facts) networkNames() []string {
 }
 
 func (c *checker) networkPolicy() {
-	f := Finding{ID: "network-policy", Group: Network, Status: Unknown, How: "DaemonSets: names, a hint only", Concerns: []string{"netpol"}}
+	f := Finding{ID: "network-policy", Group: groupNetwork, Status: Unknown, How: "DaemonSets: names, a hint only", Concerns: []string{"netpol"}}
 	if c.without("netpol") {
 		c.declaredAbsent(f, "--without netpol", "")
 		return
@@ -178,7 +178,7 @@ func (c *checker) features() {
 }
 
 func (c *checker) gmsa() {
-	f := Finding{ID: "gmsa", Group: Features, Status: OK, How: "API discovery", Concerns: []string{"gmsa"}}
+	f := Finding{ID: "gmsa", Group: groupFeatures, Status: OK, How: "API discovery", Concerns: []string{"gmsa"}}
 	const apiGroup = result.GMSAGroup
 	if c.without("gmsa") {
 		fact := ""
@@ -204,7 +204,7 @@ func (c *checker) gmsa() {
 	f.Found = apiGroup + " is served, so gMSA is asked"
 	c.add(f)
 
-	f = Finding{ID: "gmsa-webhook", Group: Features, Status: OK, How: "webhook configurations: names", Concerns: []string{"gmsa"}}
+	f = Finding{ID: "gmsa-webhook", Group: groupFeatures, Status: OK, How: "webhook configurations: names", Concerns: []string{"gmsa"}}
 	switch {
 	case c.GMSAWebhooks.Err != nil:
 		c.unknown(f, c.GMSAWebhooks.Err)
@@ -218,7 +218,7 @@ func (c *checker) gmsa() {
 		c.add(f)
 	}
 
-	f = Finding{ID: "gmsa-node", Group: Features, Status: OK, How: "nodes: label " + gmsaNodeLabel, Concerns: []string{"gmsa"}}
+	f = Finding{ID: "gmsa-node", Group: groupFeatures, Status: OK, How: "nodes: label " + gmsaNodeLabel, Concerns: []string{"gmsa"}}
 	names := c.names(func(n *Node) bool { return n.GMSA })
 	switch {
 	case c.Nodes.Err != nil:
@@ -239,7 +239,7 @@ var containerdVersion = regexp.MustCompile(`^containerd://v?(\d+)\.(\d+)`)
 // hostProcess is judged from the runtime; the standard's tests of it ask for
 // containerd 1.7.
 func (c *checker) hostProcess() {
-	f := Finding{ID: "host-process", Group: Features, Status: OK, How: "nodes: containerRuntimeVersion", Concerns: []string{"hpc", "containerd-1.7"}}
+	f := Finding{ID: "host-process", Group: groupFeatures, Status: OK, How: "nodes: containerRuntimeVersion", Concerns: []string{"hpc", "containerd-1.7"}}
 	if c.without("hpc") {
 		f.Concerns = []string{"hpc"}
 		c.declaredAbsent(f, "--without hpc", "")
@@ -302,7 +302,7 @@ func (c *checker) askedClass() {
 	if c.RuntimeClass == "" || c.RuntimeClasses.Err != nil {
 		return
 	}
-	f := Finding{ID: "runtime-class", Group: Features, Status: OK, How: "RuntimeClasses", Found: "there is one " + c.RuntimeClass}
+	f := Finding{ID: "runtime-class", Group: groupFeatures, Status: OK, How: "RuntimeClasses", Found: "there is one " + c.RuntimeClass}
 	if _, ok := c.RuntimeClasses.Value[c.RuntimeClass]; !ok {
 		there := slices.Sorted(maps.Keys(c.RuntimeClasses.Value))
 		f.Status, f.Refuses = Failing, true
@@ -317,7 +317,7 @@ func (c *checker) askedClass() {
 
 func (c *checker) runtimeClasses() {
 	c.askedClass()
-	f := Finding{ID: "runtime-classes", Group: Features, Status: OK, How: "RuntimeClasses", Concerns: []string{"hyperv"}}
+	f := Finding{ID: "runtime-classes", Group: groupFeatures, Status: OK, How: "RuntimeClasses", Concerns: []string{"hyperv"}}
 	if c.RuntimeClasses.Err != nil {
 		c.unknown(f, c.RuntimeClasses.Err)
 		return

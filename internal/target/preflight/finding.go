@@ -40,11 +40,11 @@ type Group string
 
 // The groups.
 const (
-	Server   Group = "server"
-	Nodes    Group = "nodes"
-	Network  Group = "network"
-	Features Group = "features"
-	Run      Group = "run"
+	groupServer   Group = "server"
+	groupNodes    Group = "nodes"
+	groupNetwork  Group = "network"
+	groupFeatures Group = "features"
+	groupRun      Group = "run"
 )
 
 // Finding is one thing that was found out about a cluster.

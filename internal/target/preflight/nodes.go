@@ -41,7 +41,7 @@ func (c *checker) nodes() {
 			"node-count", "node-os", "windows-nodes", "linux-worker", "node-ready", "node-taints", "windows-version", "windows-version-supported",
 			"kubelet-skew", "kube-proxy-skew", "container-runtime", "windows-memory",
 		} {
-			c.unknown(Finding{ID: id, Group: Nodes, How: "nodes", Vital: id == "node-count"}, err)
+			c.unknown(Finding{ID: id, Group: groupNodes, How: "nodes", Vital: id == "node-count"}, err)
 		}
 		return
 	}
@@ -69,7 +69,7 @@ func (c *checker) names(keep func(*Node) bool) []string {
 
 // nodeCount is the rule of the standard: simulated nodes do not count.
 func (c *checker) nodeCount() {
-	f := Finding{ID: "node-count", Group: Nodes, Status: OK, How: "nodes", Concerns: []string{"cluster-node-count"}, Vital: true}
+	f := Finding{ID: "node-count", Group: groupNodes, Status: OK, How: "nodes", Concerns: []string{"cluster-node-count"}, Vital: true}
 	var parts, fixes []string
 	for _, os := range []specs.OS{specs.Linux, specs.Windows} {
 		all, simulated := c.cluster.Count(result.Is(os)), c.cluster.Simulated(result.Is(os))
@@ -100,7 +100,7 @@ func (c *checker) nodeCount() {
 // honesty is about nodes that contradict themselves: what runs there proves
 // nothing.
 func (c *checker) honesty() {
-	f := Finding{ID: "node-os", Group: Nodes, Status: OK, How: "nodes: operatingSystem, osImage, kernelVersion, labels", Found: "what nodes report and their labels agree"}
+	f := Finding{ID: "node-os", Group: groupNodes, Status: OK, How: "nodes: operatingSystem, osImage, kernelVersion, labels", Found: "what nodes report and their labels agree"}
 	var odd []string
 	for i := range c.Nodes.Value {
 		n := &c.Nodes.Value[i]
@@ -129,7 +129,7 @@ func (c *checker) usableNodes() {
 		return all, fmt.Sprintf(" (%d simulated)", simulated)
 	}
 	windows, note := usable(specs.Windows)
-	f := Finding{ID: "windows-nodes", Group: Nodes, Status: OK, How: "nodes", Concerns: []string{"2-win", "untainted-win"}}
+	f := Finding{ID: "windows-nodes", Group: groupNodes, Status: OK, How: "nodes", Concerns: []string{"2-win", "untainted-win"}}
 	f.Found = fmt.Sprintf("tests can use %d Windows nodes%s", windows, note)
 	if windows < result.MinimumNodes {
 		f.Status = Failing
@@ -145,7 +145,7 @@ func (c *checker) usableNodes() {
 	}
 	c.add(f)
 	linux, note := usable(specs.Linux)
-	f = Finding{ID: "linux-worker", Group: Nodes, Status: OK, How: "nodes", Concerns: []string{"linux-worker"}}
+	f = Finding{ID: "linux-worker", Group: groupNodes, Status: OK, How: "nodes", Concerns: []string{"linux-worker"}}
 	f.Found = fmt.Sprintf("tests can use %d Linux workers%s", linux, note)
 	if linux == 0 {
 		f.Status = Failing
@@ -155,7 +155,7 @@ func (c *checker) usableNodes() {
 }
 
 func (c *checker) readiness() {
-	f := Finding{ID: "node-ready", Group: Nodes, Status: OK, How: "nodes: condition Ready", Found: fmt.Sprintf("all %d are ready", len(c.Nodes.Value))}
+	f := Finding{ID: "node-ready", Group: groupNodes, Status: OK, How: "nodes: condition Ready", Found: fmt.Sprintf("all %d are ready", len(c.Nodes.Value))}
 	if bad := c.names(func(n *Node) bool { return !n.Ready }); len(bad) > 0 {
 		f.Status = Warning
 		f.Found = "not ready: " + shorten(bad, 5)
@@ -184,7 +184,7 @@ func (c *checker) taints() {
 			}
 		}
 	}
-	f := Finding{ID: "node-taints", Group: Nodes, Status: OK, How: "nodes: taints", Found: "none that keep pods away, but for control planes"}
+	f := Finding{ID: "node-taints", Group: groupNodes, Status: OK, How: "nodes: taints", Found: "none that keep pods away, but for control planes"}
 	if len(byTaint) > 0 {
 		f.Status = Warning
 		var parts []string
@@ -202,12 +202,12 @@ func (c *checker) taints() {
 	}
 	c.add(f)
 	if cordoned := c.names(func(n *Node) bool { return n.Unschedulable }); len(cordoned) > 0 {
-		c.add(Finding{ID: "node-cordoned", Group: Nodes, Status: Warning, How: "nodes: unschedulable", Found: "cordoned: " + shorten(cordoned, 5), Fix: "kubectl uncordon them, if they are to be tested"})
+		c.add(Finding{ID: "node-cordoned", Group: groupNodes, Status: Warning, How: "nodes: unschedulable", Found: "cordoned: " + shorten(cordoned, 5), Fix: "kubectl uncordon them, if they are to be tested"})
 	}
 }
 
 func (c *checker) windowsVersions() {
-	f := Finding{ID: "windows-version", Group: Nodes, Status: OK, How: "nodes: label node.kubernetes.io/windows-build", Concerns: []string{"cluster-windows-os-version"}}
+	f := Finding{ID: "windows-version", Group: groupNodes, Status: OK, How: "nodes: label node.kubernetes.io/windows-build", Concerns: []string{"cluster-windows-os-version"}}
 	builds := map[string]int{}
 	var unlabelled, foreign []string
 	for i := range c.Nodes.Value {
@@ -264,7 +264,7 @@ func (c *checker) noWindows() string {
 // supported holds the releases against the documentation of the server's
 // version.
 func (c *checker) supported(builds map[string]int) {
-	f := Finding{ID: "windows-version-supported", Group: Nodes, Status: OK, How: "nodes, Kubernetes' documentation"}
+	f := Finding{ID: "windows-version-supported", Group: groupNodes, Status: OK, How: "nodes, Kubernetes' documentation"}
 	v, err := specs.ParseVersion(c.Version.Value)
 	switch {
 	case c.Version.Err != nil:
@@ -322,7 +322,7 @@ func (c *checker) serverVersion() (specs.Version, error) {
 const skewFix = "upgrade: a %s is never newer than the API server, and at most 3 minor versions older: https://kubernetes.io/releases/version-skew-policy/"
 
 func (c *checker) kubelets() {
-	f := Finding{ID: "kubelet-skew", Group: Nodes, Status: OK, How: "nodes: kubeletVersion"}
+	f := Finding{ID: "kubelet-skew", Group: groupNodes, Status: OK, How: "nodes: kubeletVersion"}
 	server, err := c.serverVersion()
 	if err != nil {
 		c.unknown(f, err)
@@ -375,7 +375,7 @@ var imageVersion = regexp.MustCompile(`:(v\d+\.\d+\.\d+)`)
 // kubeProxyVersion is the kubelet's own, and gone since Kubernetes 1.33
 // (https://kep.k8s.io/4004).
 func (c *checker) kubeProxy() {
-	f := Finding{ID: "kube-proxy-skew", Group: Nodes, How: "DaemonSets: tags of images"}
+	f := Finding{ID: "kube-proxy-skew", Group: groupNodes, How: "DaemonSets: tags of images"}
 	if c.DaemonSets.Err != nil {
 		c.unknown(f, c.DaemonSets.Err)
 		return
@@ -418,7 +418,7 @@ func (c *checker) kubeProxy() {
 }
 
 func (c *checker) containerRuntime() {
-	f := Finding{ID: "container-runtime", Group: Nodes, Status: OK, How: "nodes: containerRuntimeVersion"}
+	f := Finding{ID: "container-runtime", Group: groupNodes, Status: OK, How: "nodes: containerRuntimeVersion"}
 	versions := map[string]bool{}
 	var other, mute []string
 	for i := range c.Nodes.Value {
@@ -455,7 +455,7 @@ func (c *checker) containerRuntime() {
 
 // memory is capacity against allocatable. Windows pages where Linux kills.
 func (c *checker) memory() {
-	f := Finding{ID: "windows-memory", Group: Nodes, Status: OK, How: "nodes: memory capacity and allocatable"}
+	f := Finding{ID: "windows-memory", Group: groupNodes, Status: OK, How: "nodes: memory capacity and allocatable"}
 	var none, mute []string
 	var least, most int64 = -1, 0
 	for i := range c.Nodes.Value {

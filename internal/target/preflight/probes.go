@@ -36,7 +36,7 @@ func (f *Facts) IsolationClasses() []string {
 // probes adds findings for what has no other than those of pods.
 func (c *checker) probes() {
 	f := c.probed(Finding{
-		ID: "test-images", Group: Run, Concerns: []string{"containers"},
+		ID: "test-images", Group: groupRun, Concerns: []string{"containers"},
 		Fix: "let the nodes reach the registries, or name a mirror with --kube-test-repo-list",
 	}, probe.TestImages, "")
 	if c.noWindowsPulls() {
@@ -45,19 +45,19 @@ func (c *checker) probes() {
 	c.add(f)
 	if !c.without("dns") {
 		c.add(c.probed(Finding{
-			ID: "dns-answers", Group: Network, Concerns: []string{"dns"},
+			ID: "dns-answers", Group: groupNetwork, Concerns: []string{"dns"},
 			Fix: "see why pods get no answer: the DNS pods, kube-proxy and the network of the nodes; see also --dns-domain",
 		}, probe.DNS, ""))
 	}
 	if windows := c.cluster.Count((*result.Node).RealWindows); windows > 0 && !c.without("hpc") {
 		c.add(c.probed(Finding{
-			ID: "host-process-pod", Group: Features, Concerns: []string{"hpc"},
+			ID: "host-process-pod", Group: groupFeatures, Concerns: []string{"hpc"},
 			Fix: "see why the pod does not start; say --without hpc when the cluster is not to have HostProcess containers",
 		}, probe.HostProcess, ""))
 	}
 	for _, class := range c.IsolationClasses() {
 		f := Finding{
-			ID: "runtime-class-" + class, Group: Features,
+			ID: "runtime-class-" + class, Group: groupFeatures,
 			Fix: "see why pods of the class do not start, or remove the RuntimeClass",
 		}
 		if class == specs.HyperVClass {

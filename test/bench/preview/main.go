@@ -193,7 +193,7 @@ func makeBuilds(dir string, builds, rows int) error {
 			}
 			cases = append(cases, c)
 		}
-		files, err := junit.Split("core-network", cases, junit.SplitOptions{})
+		files, err := junit.Split("core-network", cases)
 		if err != nil {
 			return err
 		}

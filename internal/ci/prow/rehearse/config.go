@@ -119,8 +119,8 @@ func (c *Config) jobs() []Job {
 	return all
 }
 
-// ErrNoJob says that there is no job as it was asked for, or not just one.
-var ErrNoJob = errors.New("no such job")
+// errNoJob says that there is no job as it was asked for, or not just one.
+var errNoJob = errors.New("no such job")
 
 // Find returns the job of a name. Where several jobs have it, repository
 // ("org/repo") and branch tell which one it is; "" leaves it open.
@@ -136,7 +136,7 @@ func (c *Config) Find(name, repository, branch string) (*Job, error) {
 		}
 	}
 	if len(names) == 0 {
-		return nil, fmt.Errorf("%w: %s has no jobs at all: name the file or folder with --job-config", ErrNoJob, c.from)
+		return nil, fmt.Errorf("%w: %s has no jobs at all: name the file or folder with --job-config", errNoJob, c.from)
 	}
 	if len(found) == 0 {
 		slices.Sort(names)
@@ -149,7 +149,7 @@ func (c *Config) Find(name, repository, branch string) (*Job, error) {
 		if len(names) > most {
 			names = append(names[:most], fmt.Sprintf("and %d more", len(names)-most))
 		}
-		return nil, fmt.Errorf("%w: %s has no job %q%s\nJobs: %s", ErrNoJob, c.from, name, text, strings.Join(names, ", "))
+		return nil, fmt.Errorf("%w: %s has no job %q%s\nJobs: %s", errNoJob, c.from, name, text, strings.Join(names, ", "))
 	}
 	var left []Job
 	var where []string
@@ -165,9 +165,9 @@ func (c *Config) Find(name, repository, branch string) (*Job, error) {
 	case 1:
 		return &left[0], nil
 	case 0:
-		return nil, fmt.Errorf("%w: %s is a job %s: name one of these with --repo and --base-ref", ErrNoJob, name, strings.Join(where, ", and "))
+		return nil, fmt.Errorf("%w: %s is a job %s: name one of these with --repo and --base-ref", errNoJob, name, strings.Join(where, ", and "))
 	}
-	return nil, fmt.Errorf("%w: %s is there %d times, %s: name one with --repo and --base-ref", ErrNoJob, name, len(left), strings.Join(where, ", and "))
+	return nil, fmt.Errorf("%w: %s is there %d times, %s: name one with --repo and --base-ref", errNoJob, name, len(left), strings.Join(where, ", and "))
 }
 
 // where says what a job is for.

@@ -218,7 +218,7 @@ func TestASecretIsAskedFor(t *testing.T) {
 }
 
 func TestAJobOfAnotherRepositoryIsNotTaken(t *testing.T) {
-	if _, err := load(t).Find("pull-readiness", "example/other", ""); !errors.Is(err, ErrNoJob) || !strings.Contains(err.Error(), "of example/project, a presubmit on main") {
+	if _, err := load(t).Find("pull-readiness", "example/other", ""); !errors.Is(err, errNoJob) || !strings.Contains(err.Error(), "of example/project, a presubmit on main") {
 		t.Errorf("got %v", err)
 	}
 }
