@@ -221,7 +221,7 @@ func TestARehearsalStoppedTwiceKillsTheJob(t *testing.T) {
 
 func TestRehearseRefusesWhatItCannotDo(t *testing.T) {
 	r := newRehearsal(t, e2etest.Script{}, "10m", "1m")
-	jobs := filepath.Join("..", "prow", "rehearse", "testdata", "jobs.yaml")
+	jobs := filepath.Join("..", "ci", "prow", "rehearse", "testdata", "jobs.yaml")
 	refs := []string{"--job-config", jobs, "--refs", "main:aaaa,7:bbbb"}
 	periodic := []string{"--job-config", jobs}
 	for what, c := range map[string]struct {
@@ -262,7 +262,7 @@ func TestRehearseDryRun(t *testing.T) {
 // A job that makes its cluster is not given another.
 func TestRehearseMakesNoClusterBesideTheJobs(t *testing.T) {
 	s := newScene(t, e2etest.Script{})
-	jobs := filepath.Join("..", "prow", "rehearse", "testdata", "jobs.yaml")
+	jobs := filepath.Join("..", "ci", "prow", "rehearse", "testdata", "jobs.yaml")
 	s.want("a periodic", s.main("prow", "rehearse", "ci-readiness", "--job-config", jobs, "--cluster", "kwok", "--dry-run"), verdict.ExitReady,
 		"--cluster kwok is not needed: ci-readiness makes its cluster itself")
 	// Nor does what stands for a job that makes an image need one.
@@ -295,7 +295,7 @@ func TestRehearseSaysWhatCannotBeStarted(t *testing.T) {
 func TestRehearseCommand(t *testing.T) {
 	r := newRehearsal(t, e2etest.Script{}, "10m", "1m")
 	command := `env > "$ARTIFACTS/env.txt"; ls "$ARTIFACTS/.." > "$ARTIFACTS/ls.txt"; echo '{"kubernetes-version": "v1.36.3", "Commit": "bbbb"}' > "$ARTIFACTS/metadata.json"; exit 7`
-	got := r.main("prow", "rehearse", "pull-privileged", "--job-config", filepath.Join("..", "prow", "rehearse", "testdata", "jobs.yaml"),
+	got := r.main("prow", "rehearse", "pull-privileged", "--job-config", filepath.Join("..", "ci", "prow", "rehearse", "testdata", "jobs.yaml"),
 		"--kubeconfig", r.kubeconfig, "--bucket", r.bucket, "--refs", "main:aaaa,7:bbbb", "--command", command, "--env", "EXTRA=a b")
 	r.want("the rehearsal", got, verdict.ExitInconclusive, "finished:     FAILURE (exit code 7", "none: the job left no results")
 	found, _ := filepath.Glob(filepath.Join(r.bucket, "pr-logs/pull/example_project/7/pull-privileged/*/artifacts/env.txt"))

@@ -20,6 +20,7 @@ import (
 	"github.com/windows-op-readiness/windows-op-readiness/internal/outcome/report"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/outcome/result"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/outcome/verdict"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/process"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/target/cluster"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/target/preflight"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/target/provider/kwok"
@@ -203,7 +204,7 @@ func (o *runOptions) resume(ctx context.Context, s *Surroundings, given func(fla
 		return usageErrorf("--resume: %w", err)
 	}
 	for _, b := range previous.Batches {
-		if b.Exit == "" && e2e.Alive(b.PID, b.PIDStart) {
+		if b.Exit == "" && process.Alive(b.PID, b.PIDStart) {
 			return fmt.Errorf("--resume %s: e2e.test of batch %s still runs (process %d): wait for it, or end it", o.Resume, b.ID, b.PID)
 		}
 	}

@@ -15,6 +15,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/windows-op-readiness/windows-op-readiness/internal/process"
 	"github.com/windows-op-readiness/windows-op-readiness/specs"
 )
 
@@ -86,14 +87,11 @@ func (b *Binary) ask(ctx context.Context, args ...string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, b.Path, args...)
-	cmd.WaitDelay = 5 * time.Second
-	ownGroup(cmd)
-	cmd.Cancel = func() error { return killGroup(cmd.Process.Pid) }
 	var stderr bytes.Buffer
 	cmd.Stderr = &limitedBuffer{buf: &stderr, limit: 64 << 10}
 	var stdout bytes.Buffer
 	cmd.Stdout = &limitedBuffer{buf: &stdout, limit: 64 << 20}
-	err := cmd.Run()
+	err := process.Run(cmd)
 	switch {
 	case err == nil:
 		return stdout.Bytes(), nil
