@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/windows-op-readiness/windows-op-readiness/internal/process"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/text"
 	"github.com/windows-op-readiness/windows-op-readiness/specs"
 )
 
@@ -119,12 +120,7 @@ func (l *limitedBuffer) Write(p []byte) (int, error) {
 
 // excerpt shortens what a program said to what fits into an error.
 func excerpt(out []byte) string {
-	const limit = 300
-	s := strings.TrimSpace(strings.ToValidUTF8(string(out), "\uFFFD"))
-	if r := []rune(s); len(r) > limit {
-		return string(r[:limit]) + "…"
-	}
-	return s
+	return text.Cut(strings.TrimSpace(strings.ToValidUTF8(string(out), "\uFFFD")), 300)
 }
 
 // DryRun asks the binary to walk through the tests with the given names
