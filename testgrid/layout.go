@@ -15,6 +15,8 @@ import (
 	prowapi "sigs.k8s.io/prow/pkg/apis/prowjobs/v1"
 	"sigs.k8s.io/prow/pkg/pod-utils/downwardapi"
 	"sigs.k8s.io/prow/pkg/pod-utils/gcs"
+
+	"github.com/windows-op-readiness/windows-op-readiness/internal/text"
 )
 
 // The types of jobs.
@@ -203,9 +205,4 @@ func BuildTime(id string) (time.Time, error) {
 // buildTime is when a build of this package's ids started.
 func buildTime(id uint64) time.Time { return time.UnixMilli(int64(id / lowDigits)) }
 
-func cut(s string) string {
-	if len(s) > 60 {
-		return strings.ToValidUTF8(s[:60], "") + "…"
-	}
-	return s
-}
+func cut(s string) string { return text.Cut(s, 60) }

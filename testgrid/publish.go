@@ -21,6 +21,7 @@ import (
 	"github.com/windows-op-readiness/windows-op-readiness/internal/bucket"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/outcome/result"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/shown"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/text"
 )
 
 var (
@@ -98,16 +99,11 @@ type IncompleteError struct {
 }
 
 func (e *IncompleteError) Error() string {
-	const shown = 5
-	names := make([]string, 0, shown)
-	for _, key := range e.Missing[:min(shown, len(e.Missing))] {
-		names = append(names, path.Base(key))
+	names := make([]string, len(e.Missing))
+	for i, key := range e.Missing {
+		names[i] = path.Base(key)
 	}
-	more := ""
-	if n := len(e.Missing) - len(names); n > 0 {
-		more = fmt.Sprintf(" and %d more", n)
-	}
-	return fmt.Sprintf("%v\n%d of %d objects remain to be sent (%s%s): %s", e.Cause, len(e.Missing), e.Total, strings.Join(names, ", "), more, e.looks())
+	return fmt.Sprintf("%v\n%d of %d objects remain to be sent (%s): %s", e.Cause, len(e.Missing), e.Total, text.Few(names, 5), e.looks())
 }
 
 // looks says what readers of the bucket see of the build.

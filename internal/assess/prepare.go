@@ -17,6 +17,7 @@ import (
 	"github.com/windows-op-readiness/windows-op-readiness/internal/outcome/conformance"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/outcome/result"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/outcome/verdict"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/process"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/target/cluster"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/target/lease"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/target/preflight"
@@ -168,7 +169,7 @@ func (p *Prepared) reopen(context.Context) error {
 		return wrongf("--resume: %w", err)
 	}
 	for _, b := range p.Previous.Batches {
-		if b.Exit == "" && e2e.Alive(b.PID, b.PIDStart) {
+		if b.Exit == "" && process.Alive(b.PID, b.PIDStart) {
 			return fmt.Errorf("--resume %s: e2e.test of batch %s still runs (process %d): wait for it, or end it", r.Resume, b.ID, b.PID)
 		}
 	}

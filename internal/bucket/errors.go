@@ -16,6 +16,7 @@ import (
 	"google.golang.org/api/googleapi"
 
 	"github.com/windows-op-readiness/windows-op-readiness/internal/redact"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/text"
 )
 
 var (
@@ -71,16 +72,16 @@ func (b *Bucket) explain(deed, key string, err error) error {
 		status != http.StatusForbidden && gcerrors.Code(err) == gcerrors.NotFound:
 		return wrap(ErrNotExist)
 	case status == http.StatusUnauthorized:
-		return wrap(fmt.Errorf("%w (%s); sign in again, or see that what made them may use %s", errCredentials, text(err), b.URL("")))
+		return wrap(fmt.Errorf("%w (%s); sign in again, or see that what made them may use %s", errCredentials, textOf(err), b.URL("")))
 	case status == http.StatusForbidden:
 		permission := d.amazon
 		if b.Scheme == GCS {
 			permission = d.google
-			if named := googlePermission.FindString(text(err)); named != "" {
+			if named := googlePermission.FindString(textOf(err)); named != "" {
 				permission = named
 			}
 		}
-		return wrap(fmt.Errorf("%w: it takes %s on %s (%s)%s", errDenied, permission, b.URL(""), text(err), b.grant()))
+		return wrap(fmt.Errorf("%w: it takes %s on %s (%s)%s", errDenied, permission, b.URL(""), textOf(err), b.grant()))
 	case errors.Is(err, fs.ErrPermission):
 		return wrap(fmt.Errorf("%w: make %s readable and writable for this user", fs.ErrPermission, b.Dir))
 	case status == 0 && errors.As(err, &request):
@@ -100,7 +101,7 @@ func (b *Bucket) noBucket(deed string, err error, status int) bool {
 		return true
 	case b.Scheme == GCS && status == http.StatusNotFound:
 		// An object cannot be missing when objects are listed or made.
-		return deed == "list" || deed == "create" || strings.Contains(text(err), "bucket does not exist")
+		return deed == "list" || deed == "create" || strings.Contains(textOf(err), "bucket does not exist")
 	}
 	return false
 }
@@ -122,8 +123,8 @@ func (b *Bucket) grant() string {
 	return ""
 }
 
-// text is what the provider said, in one line.
-func text(err error) string {
+// textOf is what the provider said, in one line.
+func textOf(err error) string {
 	var google *googleapi.Error
 	var api smithy.APIError
 	var request *url.Error
@@ -153,11 +154,7 @@ func text(err error) string {
 const maxText = 400
 
 func line(s string) string {
-	s = redact.String(strings.Join(strings.Fields(s), " "))
-	if len(s) > maxText {
-		s = strings.ToValidUTF8(s[:maxText], "") + "…"
-	}
-	return s
+	return text.Cut(redact.String(strings.Join(strings.Fields(s), " ")), maxText)
 }
 
 // scrubbed is an error of a provider, without secrets and in one line.
@@ -173,9 +170,9 @@ func scrub(err error) error {
 	said := err.Error()
 	var request *url.Error
 	if status := statusOf(err); status != 0 {
-		said = fmt.Sprintf("%s (HTTP %d)", text(err), status)
+		said = fmt.Sprintf("%s (HTTP %d)", textOf(err), status)
 	} else if errors.As(err, &request) {
-		said = text(err)
+		said = textOf(err)
 	}
 	lines := strings.Split(said, "\n")
 	for i, l := range lines {

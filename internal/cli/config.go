@@ -15,6 +15,7 @@ import (
 	"github.com/windows-op-readiness/windows-op-readiness/internal/ci/workflows"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/outcome/report"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/outcome/verdict"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/text"
 	"github.com/windows-op-readiness/windows-op-readiness/jobs"
 	"github.com/windows-op-readiness/windows-op-readiness/testgrid"
 )
@@ -138,7 +139,7 @@ FILE - is standard input.`,
 				return err
 			}
 			all := c.Jobs()
-			fmt.Fprintf(s.Stderr, "%s: no problems found: %s, %s\n", c.Path(), count(len(c.Cells()), "cell"), count(len(all), "job"))
+			fmt.Fprintf(s.Stderr, "%s: no problems found: %s, %s\n", c.Path(), text.Count(len(c.Cells()), "cell"), text.Count(len(all), "job"))
 			return jobsTable(all).Write(s.Stdout, report.Format(output))
 		},
 	}
@@ -209,7 +210,7 @@ func loadConfig(s *Surroundings, path string) (*config.Config, error) {
 	var problems config.Problems
 	switch {
 	case errors.As(err, &problems):
-		return nil, usageErrorf("%s in %s:\n%w", count(problems.Count(), "problem"), problems[0].File, problems)
+		return nil, usageErrorf("%s in %s:\n%w", text.Count(problems.Count(), "problem"), problems[0].File, problems)
 	case errors.Is(err, errInterrupted):
 		return nil, &exitError{code: verdict.ExitInterrupted, cause: err}
 	case err != nil:
@@ -237,11 +238,4 @@ func jobsTable(all []config.Job) *report.Table {
 		t.Rows = append(t.Rows, []string{string(j.Kind), j.Name, j.Cell.Title, categories, j.When(), j.Where()})
 	}
 	return t
-}
-
-func count(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
 }

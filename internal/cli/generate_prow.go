@@ -9,6 +9,7 @@ import (
 
 	"github.com/windows-op-readiness/windows-op-readiness/internal/ci/config"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/outcome/report"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/text"
 	"github.com/windows-op-readiness/windows-op-readiness/jobs"
 )
 
@@ -86,8 +87,8 @@ func (o *generateProwOptions) run(s *Surroundings) error {
 	if tooMuch != nil {
 		return configError(o.Config, tooMuch)
 	}
-	fmt.Fprintf(s.Stderr, "%s, %s a week by themselves, %s%s\n", count(len(cost.Jobs), "Prow job"), count(int(cost.RunsPerWeek+0.5), "run"),
-		count(int(cost.MachineHoursPerWeek+0.5), "machine-hour"), ofBudget(cost))
+	fmt.Fprintf(s.Stderr, "%s, %s a week by themselves, %s%s\n", text.Count(len(cost.Jobs), "Prow job"), text.Count(int(cost.RunsPerWeek+0.5), "run"),
+		text.Count(int(cost.MachineHoursPerWeek+0.5), "machine-hour"), ofBudget(cost))
 	if o.Cost {
 		return nil
 	}
@@ -105,7 +106,7 @@ func configError(path string, err error) error {
 	var problem config.Problem
 	switch {
 	case errors.As(err, &problems):
-		return usageErrorf("%s in %s:\n%w", count(len(problems), "problem"), path, problems)
+		return usageErrorf("%s in %s:\n%w", text.Count(len(problems), "problem"), path, problems)
 	case errors.As(err, &problem):
 		return usageErrorf("1 problem in %s:\n%w", path, problem)
 	}

@@ -3,10 +3,10 @@ package cli
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/windows-op-readiness/windows-op-readiness/internal/outcome/result"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/outcome/verdict"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/text"
 	"github.com/windows-op-readiness/windows-op-readiness/specs"
 )
 
@@ -33,7 +33,7 @@ func sayIdle(s *Surroundings, p *result.Plan, shard int, excuse func(*result.Pla
 		cases[reason] = append(cases[reason], c.ID)
 	}
 	for _, reason := range reasons {
-		fmt.Fprintf(s.Stderr, "  %s: %s\n", firstOf(cases[reason], 3), reason)
+		fmt.Fprintf(s.Stderr, "  %s: %s\n", text.Few(cases[reason], 3), reason)
 	}
 	return exitWith(verdict.ExitInconclusive)
 }
@@ -57,13 +57,5 @@ func are(n int, what string) string {
 	if n == 1 {
 		return "1 " + what + " is"
 	}
-	return fmt.Sprintf("%d %ss are", n, what)
-}
-
-// firstOf lists the first few of names.
-func firstOf(names []string, most int) string {
-	if len(names) <= most {
-		return strings.Join(names, ", ")
-	}
-	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
+	return text.Count(n, what) + " are"
 }

@@ -26,6 +26,7 @@ import (
 	"github.com/windows-op-readiness/windows-op-readiness/internal/outcome/result"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/outcome/verdict"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/target/provider/kwok"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/text"
 )
 
 func newProwCommand(s *Surroundings) *cobra.Command {
@@ -413,7 +414,7 @@ func (o *rehearseOptions) sweep(s *Surroundings) {
 		return p.Down(ctx, cluster)
 	})
 	if len(removed) > 0 {
-		fmt.Fprintf(s.Stderr, "Removed what %s left that had been killed: %s\n", count(len(removed), "rehearsal"), strings.Join(removed, ", "))
+		fmt.Fprintf(s.Stderr, "Removed what %s left that had been killed: %s\n", text.Count(len(removed), "rehearsal"), strings.Join(removed, ", "))
 	}
 	if err != nil {
 		fmt.Fprintf(s.Stderr, "op-readiness: %v\n", err)

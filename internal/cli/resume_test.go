@@ -16,6 +16,7 @@ import (
 	"github.com/windows-op-readiness/windows-op-readiness/internal/engine/e2e"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/outcome/result"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/outcome/verdict"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/process"
 	"github.com/windows-op-readiness/windows-op-readiness/test/e2etest"
 )
 
@@ -63,7 +64,7 @@ func (s *scene) dead() {
 	s.t.Helper()
 	eventually(s.t, "every e2e.test of the killed run is gone", func() bool {
 		for _, b := range s.results().Batches {
-			if e2e.Alive(b.PID, b.PIDStart) {
+			if process.Alive(b.PID, b.PIDStart) {
 				return false
 			}
 		}

@@ -16,6 +16,7 @@ import (
 	"github.com/windows-op-readiness/windows-op-readiness/internal/assess"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/outcome/report"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/outcome/verdict"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/text"
 	"github.com/windows-op-readiness/windows-op-readiness/specs"
 )
 
@@ -260,7 +261,7 @@ func (o *specsLintOptions) run(s *Surroundings) error {
 		fmt.Fprintf(s.Stderr, "%d problems in the specs%s\n", len(problems), assess.CheckedAgainst(lists))
 		return exitWith(verdict.ExitUsage)
 	}
-	fmt.Fprintf(s.Stderr, "no problems found in %s%s\n", count(len(set.Cases), "case"), assess.CheckedAgainst(lists))
+	fmt.Fprintf(s.Stderr, "no problems found in %s%s\n", text.Count(len(set.Cases), "case"), assess.CheckedAgainst(lists))
 	return nil
 }
 

@@ -8,9 +8,9 @@ import (
 	"syscall"
 )
 
-// owned reports whether a folder is this user's: the one for temporary files is
+// Owned reports whether a folder is this user's: the one for temporary files is
 // everybody's.
-func owned(info fs.FileInfo) bool {
+func Owned(info fs.FileInfo) bool {
 	stat, ok := info.Sys().(*syscall.Stat_t)
 	return ok && int(stat.Uid) == os.Geteuid()
 }

@@ -113,7 +113,7 @@ func sweepOne(path string) error {
 	}
 	defer root.Close()
 	opened, err := root.Stat(".")
-	if err != nil || !os.SameFile(named, opened) || !owned(opened) {
+	if err != nil || !os.SameFile(named, opened) || !Owned(opened) {
 		return err
 	}
 	file, err := root.Lstat(lockFile)

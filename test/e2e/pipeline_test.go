@@ -25,9 +25,9 @@ import (
 
 	"github.com/windows-op-readiness/windows-op-readiness/internal/cli"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/engine/binaries"
-	"github.com/windows-op-readiness/windows-op-readiness/internal/engine/e2e"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/outcome/result"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/outcome/verdict"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/process"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/target/provider"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/target/provider/kwok"
 )
@@ -231,7 +231,7 @@ func TestKilledHalfWayAndResumed(t *testing.T) {
 		_ = cmd.Wait()
 		run := read(t, dir)
 		eventually(t, "e2e.test is gone", func() bool {
-			return !slices.ContainsFunc(run.Batches, func(b result.Batch) bool { return e2e.Alive(b.PID, b.PIDStart) })
+			return !slices.ContainsFunc(run.Batches, func(b result.Batch) bool { return process.Alive(b.PID, b.PIDStart) })
 		})
 		before := read(t, dir)
 		if before.Finished || len(before.Attempts) == len(ids) {

@@ -25,9 +25,9 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/windows-op-readiness/windows-op-readiness/internal/cli"
-	"github.com/windows-op-readiness/windows-op-readiness/internal/engine/e2e"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/outcome/result"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/outcome/verdict"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/process"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/target/lease"
 	"github.com/windows-op-readiness/windows-op-readiness/test/e2etest"
 	"github.com/windows-op-readiness/windows-op-readiness/test/kwoktest"
@@ -185,7 +185,7 @@ func (r *runner) suiteOver(t *testing.T) bool {
 		t.Fatal(err)
 	}
 	b := run.Batches[len(run.Batches)-1]
-	return !e2e.Alive(b.PID, b.PIDStart)
+	return !process.Alive(b.PID, b.PIDStart)
 }
 
 // await returns when a condition holds while the run goes on.

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/windows-op-readiness/windows-op-readiness/internal/text"
 	"github.com/windows-op-readiness/windows-op-readiness/specs"
 )
 
@@ -74,27 +75,17 @@ func (p Problems) sorted() Problems {
 // oneOf is the fix of an unknown name: what there is, and what was likely
 // meant.
 func oneOf(name string, allowed []string) string {
-	text := "there is none"
+	mend := "there is none"
 	if len(allowed) > 0 {
-		last := len(allowed) - 1
-		text = "use " + strings.Join(allowed[:last], ", ")
-		if last > 0 {
-			text += " or "
-		}
-		text += allowed[last]
+		mend = "use " + text.Or(allowed)
 	}
 	if near := specs.Nearest(name, allowed); near != "" && len(allowed) > 1 {
-		text += "; did you mean " + near + "?"
+		mend += "; did you mean " + near + "?"
 	}
-	return text
+	return mend
 }
 
-func clip(text string) string {
-	if len(text) > 120 {
-		return strings.ToValidUTF8(text[:120], "") + "…"
-	}
-	return text
-}
+func clip(s string) string { return text.Cut(s, 120) }
 
 // Error is the problem in one line.
 func (p Problem) Error() string { return p.String() }

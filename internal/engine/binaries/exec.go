@@ -6,10 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"os/exec"
-	"runtime"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
+
+	"github.com/windows-op-readiness/windows-op-readiness/internal/process"
 )
 
 // CommandError says that a child process failed, with its argument list and
@@ -38,12 +40,7 @@ func run(ctx context.Context, dir string, environ []string, args ...string) (str
 	all := &tail{limit: 4096}
 	cmd.Dir, cmd.Env = dir, environ
 	cmd.Stdout, cmd.Stderr = both{&stdout, all}, all
-	cmd.WaitDelay = 5 * time.Second
-	inGroup(cmd)
-	// A child is tied to the thread that started it: keep that one.
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
-	err := cmd.Run()
+	err := process.Run(cmd)
 	if err == nil {
 		return stdout.String(), nil
 	}
@@ -129,7 +126,7 @@ func says(text, want string) bool {
 func runFresh(ctx context.Context, environ []string, args ...string) (string, error) {
 	for try := 0; ; try++ {
 		out, err := run(ctx, "", environ, args...)
-		if err == nil || try == 20 || !busy(err) {
+		if err == nil || try == 20 || !errors.Is(err, syscall.ETXTBSY) {
 			return out, err
 		}
 		select {

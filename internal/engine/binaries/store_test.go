@@ -13,13 +13,13 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/windows-op-readiness/windows-op-readiness/internal/engine/binaries"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/process"
 )
 
 func TestChangedBinaryIsRefusedWithTheWayOut(t *testing.T) {
@@ -285,19 +285,10 @@ func TestCancelledBuildLeavesNoProcessAndNoFile(t *testing.T) {
 	if err := <-ended; !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v, want context.Canceled", err)
 	}
-	await(t, "the go command's child to end", func() bool { return !alive(child) })
+	await(t, "the go command's child to end", func() bool { return !process.Alive(child, 0) })
 	if left := b.inCache(); len(left) > 0 {
 		t.Errorf("left in the cache: %q", left)
 	}
-}
-
-// alive tells whether a process has not ended; a zombie has.
-func alive(id int) bool {
-	if syscall.Kill(id, 0) != nil {
-		return false
-	}
-	out, err := exec.Command("ps", "-o", "stat=", "-p", fmt.Sprint(id)).Output()
-	return err != nil || !strings.HasPrefix(strings.TrimSpace(string(out)), "Z")
 }
 
 func TestListIsSortedAndComplete(t *testing.T) {

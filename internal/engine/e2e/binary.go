@@ -15,6 +15,8 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/windows-op-readiness/windows-op-readiness/internal/process"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/text"
 	"github.com/windows-op-readiness/windows-op-readiness/specs"
 )
 
@@ -86,14 +88,11 @@ func (b *Binary) ask(ctx context.Context, args ...string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, b.Path, args...)
-	cmd.WaitDelay = 5 * time.Second
-	ownGroup(cmd)
-	cmd.Cancel = func() error { return killGroup(cmd.Process.Pid) }
 	var stderr bytes.Buffer
 	cmd.Stderr = &limitedBuffer{buf: &stderr, limit: 64 << 10}
 	var stdout bytes.Buffer
 	cmd.Stdout = &limitedBuffer{buf: &stdout, limit: 64 << 20}
-	err := cmd.Run()
+	err := process.Run(cmd)
 	switch {
 	case err == nil:
 		return stdout.Bytes(), nil
@@ -121,12 +120,7 @@ func (l *limitedBuffer) Write(p []byte) (int, error) {
 
 // excerpt shortens what a program said to what fits into an error.
 func excerpt(out []byte) string {
-	const limit = 300
-	s := strings.TrimSpace(strings.ToValidUTF8(string(out), "\uFFFD"))
-	if r := []rune(s); len(r) > limit {
-		return string(r[:limit]) + "…"
-	}
-	return s
+	return text.Cut(strings.TrimSpace(strings.ToValidUTF8(string(out), "\uFFFD")), 300)
 }
 
 // DryRun asks the binary to walk through the tests with the given names

@@ -6,18 +6,18 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"runtime"
+	"syscall"
 	"time"
+
+	"github.com/windows-op-readiness/windows-op-readiness/internal/process"
 )
 
 // Process is a running e2e.test.
 type Process struct {
-	// PID and Start identify the process; see [Alive].
-	PID    int
-	Start  int64
-	exited chan struct{}
-	done   chan struct{}
-	err    error
+	// Group takes interrupts: e2e.test ends the current test, cleans up and writes
+	// its report.
+	*process.Group
+	done chan struct{}
 }
 
 // patience is how long output is awaited after e2e.test is gone: a grandchild
@@ -38,34 +38,17 @@ func (b *Binary) Start(args, env []string, output io.Writer) (*Process, error) {
 	cmd.Stdout, cmd.Stderr = w, w
 	cmd.Env = env
 	cmd.Dir = os.TempDir()
-	ownGroup(cmd)
-	p := &Process{exited: make(chan struct{}), done: make(chan struct{})}
-	started := make(chan error, 1)
-	go func() {
-		defer close(p.exited)
-		// A parent-death signal is sent when the thread that started the
-		// child ends, so that thread stays for as long as the child.
-		runtime.LockOSThread()
-		defer runtime.UnlockOSThread()
-		err := cmd.Start()
-		w.Close()
-		if err == nil {
-			p.PID = cmd.Process.Pid
-			p.Start, _ = startTime(p.PID)
-		}
-		started <- err
-		if err == nil {
-			p.err = cmd.Wait()
-		}
-	}()
-	if err := <-started; err != nil {
+	group, err := process.Start(cmd, syscall.SIGKILL)
+	w.Close()
+	if err != nil {
 		r.Close()
 		return nil, fmt.Errorf("starting %s: %w", b.Path, err)
 	}
+	p := &Process{Group: group, done: make(chan struct{})}
 	go func() {
 		defer close(p.done)
-		take(r, output, p.exited)
-		<-p.exited
+		take(r, output, p.Exited())
+		<-p.Exited()
 	}()
 	return p, nil
 }
@@ -121,38 +104,13 @@ func (p *Process) Done() <-chan struct{} { return p.done }
 // reports whether it ended by itself with the codes that ginkgo uses, 0 for
 // success and 1 for failed tests. It must be called after Done.
 func (p *Process) Exit() (how string, clean bool) {
+	err := p.Wait()
 	var exit *exec.ExitError
 	switch {
-	case p.err == nil:
+	case err == nil:
 		return "exit code 0", true
-	case errors.As(p.err, &exit) && exit.Exited():
+	case errors.As(err, &exit) && exit.Exited():
 		return fmt.Sprintf("exit code %d", exit.ExitCode()), exit.ExitCode() == 1
 	}
-	return p.err.Error(), false
+	return err.Error(), false
 }
-
-// Interrupt asks e2e.test to stop: it ends the current test, cleans up and
-// writes its report. One that has ended is [os.ErrProcessDone].
-func (p *Process) Interrupt() error {
-	select {
-	case <-p.exited:
-		return os.ErrProcessDone
-	default:
-		return interruptProcess(p.PID)
-	}
-}
-
-// Kill kills the process and all its children that it has not sent away.
-func (p *Process) Kill() error { return killGroup(p.PID) }
-
-// Alive reports whether the process that was started under this pid at this
-// time still lives. Another process that was given the same pid is not it.
-func Alive(pid int, start int64) bool {
-	if pid <= 0 {
-		return false
-	}
-	now, err := startTime(pid)
-	return err == nil && (start == 0 || abs(now-start) < 1500)
-}
-
-func abs(n int64) int64 { return max(n, -n) }

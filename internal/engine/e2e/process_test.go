@@ -9,13 +9,11 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
-	"strings"
-	"sync"
-	"syscall"
 	"testing"
 	"time"
 
 	"github.com/windows-op-readiness/windows-op-readiness/internal/engine/e2e"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/process"
 	"github.com/windows-op-readiness/windows-op-readiness/test/e2etest"
 )
 
@@ -53,108 +51,34 @@ func TestE2ETestDiesWithTheRunner(t *testing.T) {
 		t.Fatal(err)
 	}
 	eventually(t, "the test starts", func() bool { return len(fake.Starts(t)) == 2 })
-	if !e2e.Alive(pid, start) {
+	if !process.Alive(pid, start) {
 		t.Fatalf("process %d, which runs a test, does not live", pid)
 	}
 	if err := cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
 	_ = cmd.Wait()
-	eventually(t, "e2e.test is gone", func() bool { return !e2e.Alive(pid, start) })
+	eventually(t, "e2e.test is gone", func() bool { return !process.Alive(pid, start) })
 }
 
-func TestAliveKnowsAProcessFromItsSuccessor(t *testing.T) {
-	child := exec.Command("sleep", "1000")
-	b := &e2e.Binary{Path: child.Path}
-	p, err := b.Start(child.Args[1:], nil, &bytes.Buffer{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !e2e.Alive(p.PID, p.Start) {
-		t.Error("a process that runs does not live")
-	}
-	if e2e.Alive(p.PID, p.Start-60_000) {
-		t.Error("a process lives that was given the id of one that is gone")
-	}
-	for _, pid := range []int{0, -1, -p.PID} {
-		if e2e.Alive(pid, 0) {
-			t.Errorf("process %d lives", pid)
+func TestHowItEnded(t *testing.T) {
+	for script, want := range map[string]struct {
+		how   string
+		clean bool
+	}{
+		"exit 0":        {"exit code 0", true},
+		"exit 1":        {"exit code 1", true},
+		"exit 2":        {"exit code 2", false},
+		"kill -KILL $$": {"signal: killed", false},
+	} {
+		sh := exec.Command("sh")
+		p, err := (&e2e.Binary{Path: sh.Path}).Start([]string{"-c", script}, os.Environ(), &bytes.Buffer{})
+		if err != nil {
+			t.Fatal(err)
 		}
-	}
-	if err := p.Kill(); err != nil {
-		t.Fatal(err)
-	}
-	<-p.Done()
-	if e2e.Alive(p.PID, p.Start) {
-		t.Error("a process lives that was killed")
-	}
-	if how, clean := p.Exit(); how != "signal: killed" || clean {
-		t.Errorf("it ended with %q, clean %t", how, clean)
-	}
-}
-
-func TestAZombieIsNotAlive(t *testing.T) {
-	cmd := exec.Command("true")
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	eventually(t, "a process that has ended and was not waited for does not count", func() bool { return !e2e.Alive(cmd.Process.Pid, 0) })
-	_ = cmd.Wait()
-}
-
-// locked is a buffer for a process that still writes.
-type locked struct {
-	mu  sync.Mutex
-	buf bytes.Buffer
-}
-
-func (l *locked) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.buf.Write(p)
-}
-
-func (l *locked) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.buf.String()
-}
-
-func TestKillTakesTheChildrenAlong(t *testing.T) {
-	sh := exec.Command("sh")
-	var out locked
-	p, err := (&e2e.Binary{Path: sh.Path}).Start([]string{"-c", "sleep 1000 & echo $!; wait"}, os.Environ(), &out)
-	if err != nil {
-		t.Fatal(err)
-	}
-	eventually(t, "the child starts", func() bool { return strings.HasSuffix(out.String(), "\n") })
-	var child int
-	if _, err := fmt.Sscan(out.String(), &child); err != nil {
-		t.Fatal(err)
-	}
-	if err := p.Kill(); err != nil {
-		t.Fatal(err)
-	}
-	<-p.Done()
-	eventually(t, "the child is gone", func() bool { return !e2e.Alive(child, 0) })
-}
-
-func TestInterruptReachesOnlyE2ETest(t *testing.T) {
-	sh := exec.Command("sh")
-	var out locked
-	p, err := (&e2e.Binary{Path: sh.Path}).Start([]string{"-c", "trap 'echo stopped; exit 1' INT; echo ready; while :; do sleep 0.01; done"}, os.Environ(), &out)
-	if err != nil {
-		t.Fatal(err)
-	}
-	eventually(t, "the process is ready", func() bool { return strings.Contains(out.String(), "ready") })
-	if group, err := syscall.Getpgid(p.PID); err != nil || group == syscall.Getpgrp() {
-		t.Errorf("it shares this process's group %d: %v", group, err)
-	}
-	if err := p.Interrupt(); err != nil {
-		t.Fatal(err)
-	}
-	<-p.Done()
-	if how, clean := p.Exit(); how != "exit code 1" || !clean || !strings.Contains(out.String(), "stopped") {
-		t.Errorf("it ended with %q, clean %t, saying %q", how, clean, out.String())
+		<-p.Done()
+		if how, clean := p.Exit(); how != want.how || clean != want.clean {
+			t.Errorf("%s: it ended with %q, clean %t", script, how, clean)
+		}
 	}
 }

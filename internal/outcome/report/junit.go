@@ -9,6 +9,7 @@ import (
 	"github.com/windows-op-readiness/windows-op-readiness/internal/outcome/junit"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/outcome/result"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/outcome/verdict"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/text"
 	"github.com/windows-op-readiness/windows-op-readiness/specs"
 )
 
@@ -191,10 +192,10 @@ const maxMessage = 500
 // failure is a failure whose attribute is the first line of what a test said,
 // after prefix, and whose body is the rest: where ginkgo says that it was comes
 // last.
-func failure(kind, prefix, text string) *junit.Detail {
-	message, rest, _ := strings.Cut(gist(text), "\n")
+func failure(kind, prefix, said string) *junit.Detail {
+	message, rest, _ := strings.Cut(gist(said), "\n")
 	if len(message) > maxMessage {
-		cut := strings.ToValidUTF8(message[:maxMessage], "")
+		cut := text.Head(message, maxMessage)
 		if space := strings.LastIndexByte(cut, ' '); space > maxMessage/2 {
 			cut = cut[:space]
 		}
@@ -203,7 +204,7 @@ func failure(kind, prefix, text string) *junit.Detail {
 	}
 	message = strings.TrimSuffix(prefix+message, ": ")
 	var where []string
-	for _, line := range nodeLine.FindAllString(text, -1) {
+	for _, line := range nodeLine.FindAllString(said, -1) {
 		where = append(where, strings.TrimSpace(line))
 	}
 	body := strings.Trim(strings.Trim(rest, "\n")+"\n\n"+strings.Join(where, "\n"), "\n")

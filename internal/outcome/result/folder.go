@@ -12,9 +12,10 @@ import (
 	"strings"
 	"sync"
 	"time"
-	"unicode/utf8"
 
 	"github.com/gofrs/flock"
+
+	"github.com/windows-op-readiness/windows-op-readiness/internal/text"
 )
 
 // The names of the files in a results folder.
@@ -449,9 +450,6 @@ func Cut(s string, limit int) string {
 	if len(s) <= limit {
 		return s
 	}
-	cut := limit
-	for cut > 0 && !utf8.RuneStart(s[cut]) {
-		cut--
-	}
-	return fmt.Sprintf("%s\n… (%d bytes cut)", s[:cut], len(s)-cut)
+	head := text.Head(s, limit)
+	return fmt.Sprintf("%s\n… (%d bytes cut)", head, len(s)-len(head))
 }

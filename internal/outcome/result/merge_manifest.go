@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/windows-op-readiness/windows-op-readiness/internal/shown"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/text"
 	"github.com/windows-op-readiness/windows-op-readiness/specs"
 )
 
@@ -348,7 +349,7 @@ func (m *merge) replaced() []string {
 			}) {
 				what += "; it had not come to its end"
 			}
-			notes = append(notes, fmt.Sprintf("%s: %s replaces the older %s for %s; %s.", Cut(shown.Line(string(k.category)), 100), k.by, g, counted(cases[k], "case"), what))
+			notes = append(notes, fmt.Sprintf("%s: %s replaces the older %s for %s; %s.", Cut(shown.Line(string(k.category)), 100), k.by, g, text.Count(cases[k], "case"), what))
 		}
 	}
 	return notes
@@ -385,7 +386,7 @@ func (m *merge) uncovered() []string {
 		case category == specs.ClusterRules && !rules:
 			none = append(none, string(category))
 		case n == 0 && all > 0:
-			none = append(none, fmt.Sprintf("%s (%s)", category, counted(all, "requirement")))
+			none = append(none, fmt.Sprintf("%s (%s)", category, text.Count(all, "requirement")))
 		case n < all:
 			part = append(part, fmt.Sprintf("%s (%d of %d)", category, n, all))
 		}
@@ -400,19 +401,8 @@ func (m *merge) uncovered() []string {
 	return notes
 }
 
-// counted is "1 case", "2 cases".
-func counted(n int, what string) string {
-	if n != 1 {
-		what += "s"
-	}
-	return fmt.Sprintf("%d %s", n, what)
-}
-
 // listed names a few.
 func listed(ids []string) string {
 	slices.Sort(ids)
-	if len(ids) > maxNamed {
-		return fmt.Sprintf("%s and %d more", strings.Join(ids[:maxNamed], ", "), len(ids)-maxNamed)
-	}
-	return strings.Join(ids, ", ")
+	return text.Few(ids, maxNamed)
 }

@@ -3,7 +3,8 @@ package result
 import (
 	"fmt"
 	"slices"
-	"strings"
+
+	"github.com/windows-op-readiness/windows-op-readiness/internal/text"
 )
 
 // Merged reports whether the folder was merged from those of several shards
@@ -139,17 +140,12 @@ func (r *Run) missing(shard int) string {
 		}
 	}
 	slices.Sort(ids)
-	text := fmt.Sprintf("shard %d of %d has no results", shard, r.Plan.Shards)
+	problem := fmt.Sprintf("shard %d of %d has no results", shard, r.Plan.Shards)
 	if runID, _ := r.runOf(shard); len(r.Manifest.Runs) > 0 {
-		text = fmt.Sprintf("run %s: %s", Cut(runID, 100), text)
+		problem = fmt.Sprintf("run %s: %s", Cut(runID, 100), problem)
 	}
 	if len(ids) == 0 {
-		return text
+		return problem
 	}
-	more := ""
-	if len(ids) > maxNamed {
-		more = fmt.Sprintf(" and %d more", len(ids)-maxNamed)
-		ids = ids[:maxNamed]
-	}
-	return fmt.Sprintf("%s: nothing accounts for %s%s", text, strings.Join(ids, ", "), more)
+	return fmt.Sprintf("%s: nothing accounts for %s", problem, text.Few(ids, maxNamed))
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/windows-op-readiness/windows-op-readiness/internal/outcome/result"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/text"
 	"github.com/windows-op-readiness/windows-op-readiness/specs"
 )
 
@@ -31,7 +32,7 @@ func audit(c *CaseResult) {
 	c.Images = foreignImages(c)
 	// The rule for images is the standard's, for its requirements.
 	if len(c.Images) > 0 && c.Case.Kind == specs.Requirement && c.Case.Proof == specs.ProofFull {
-		found.add("it claims full proof with images that the standard does not allow for Windows: " + few(c.Images))
+		found.add("it claims full proof with images that the standard does not allow for Windows: " + text.Few(c.Images, maxProblems))
 	}
 	if len(found.texts) > 0 {
 		c.Outcome = Unproven
@@ -69,14 +70,6 @@ func (p *problems) String() string {
 		text += fmt.Sprintf("; and %d more", p.more)
 	}
 	return text
-}
-
-// few names the first few of a list.
-func few(names []string) string {
-	if len(names) <= maxProblems {
-		return strings.Join(names, ", ")
-	}
-	return fmt.Sprintf("%s and %d more", strings.Join(names[:maxProblems], ", "), len(names)-maxProblems)
 }
 
 var systemNames = map[specs.OS]string{specs.Windows: "Windows", specs.Linux: "Linux"}

@@ -3,9 +3,9 @@ package verdict
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/windows-op-readiness/windows-op-readiness/internal/outcome/result"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/text"
 	"github.com/windows-op-readiness/windows-op-readiness/specs"
 )
 
@@ -103,11 +103,7 @@ func (j *Judgement) AsDeclared() string {
 		}
 		names = append(names, d.String())
 	}
-	last := names[len(names)-1]
-	if len(names) > 1 {
-		last = strings.Join(names[:len(names)-1], ", ") + " and " + last
-	}
-	return " without " + last + ", as declared"
+	return " without " + text.And(names) + ", as declared"
 }
 
 // Words are the verdict where its scope is not beside it: "ready without gmsa, as

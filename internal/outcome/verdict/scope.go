@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/windows-op-readiness/windows-op-readiness/internal/outcome/result"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/text"
 	"github.com/windows-op-readiness/windows-op-readiness/specs"
 )
 
@@ -71,7 +72,7 @@ func (s Scope) String() string {
 	if s.Kind == ScopeStandard {
 		return fmt.Sprintf("%s of another standard (%s)", count, s.Standard.name())
 	}
-	return fmt.Sprintf("%s of another standard (%s, %s)", clip(s.part(), maxScope), count, s.Standard.name())
+	return fmt.Sprintf("%s of another standard (%s, %s)", text.Cut(s.part(), maxScope), count, s.Standard.name())
 }
 
 // maxScope is how much of a scope's own name is left where a standard's follows:

@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/windows-op-readiness/windows-op-readiness/internal/outcome/result"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/text"
 	"github.com/windows-op-readiness/windows-op-readiness/specs"
 )
 
@@ -53,7 +54,7 @@ var (
 // harmless is a name from a results folder that cannot be taken for more than a
 // name: quoted where it is not of a name's letters.
 func harmless(name string) string {
-	name = clip(name, maxName)
+	name = text.Cut(name, maxName)
 	if harmlessName.MatchString(name) {
 		return name
 	}
@@ -62,14 +63,6 @@ func harmless(name string) string {
 
 // maxName is how much of a name is shown.
 const maxName = 80
-
-// clip is the beginning of s, of about limit bytes.
-func clip(s string, limit int) string {
-	if len(s) <= limit {
-		return s
-	}
-	return strings.ToValidUTF8(s[:limit], "") + "…"
-}
 
 // otherStandard returns the standard that a run was planned with, nil where it is
 // the one that comes with this program: with the same digest, the same counts,
@@ -226,9 +219,4 @@ func (c *ownCase) testedBy(planned *result.PlannedCase, tests map[string]*result
 }
 
 // ending is a path, of which its end tells the most.
-func ending(path string) string {
-	if len(path) <= maxName-len("…") {
-		return path
-	}
-	return strings.ToValidUTF8("…"+path[len(path)-maxName+len("…"):], "")
-}
+func ending(path string) string { return text.CutFront(path, maxName-len("…")) }

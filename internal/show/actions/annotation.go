@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/windows-op-readiness/windows-op-readiness/internal/shown"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/text"
 )
 
 // Level is how grave an annotation is.
@@ -73,15 +73,7 @@ var (
 )
 
 // clean returns at most about limit bytes of s, fit to be shown.
-func clean(s string, limit int) string {
-	if len(s) > limit {
-		for limit > 0 && !utf8.RuneStart(s[limit]) {
-			limit--
-		}
-		s = s[:limit] + "…"
-	}
-	return shown.Lines(s)
-}
+func clean(s string, limit int) string { return shown.Lines(text.Cut(s, limit)) }
 
 // Mask has the runner write *** for texts in all logs of the job. Each is one
 // line.

@@ -18,6 +18,7 @@ import (
 	"github.com/google/go-github/v60/github"
 
 	"github.com/windows-op-readiness/windows-op-readiness/internal/shown"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/text"
 )
 
 // DefaultAPI is where the API of github.com is.
@@ -44,7 +45,7 @@ func NewClient(api, token, userAgent string, narration io.Writer) (*API, error) 
 func newClient(api, token, userAgent string, narration io.Writer, next http.RoundTripper) (*API, error) {
 	base, err := url.Parse(strings.TrimSuffix(api, "/") + "/")
 	if err != nil || base.Scheme != "https" && base.Scheme != "http" || base.Host == "" || base.User != nil || base.RawQuery != "" || base.Fragment != "" {
-		return nil, fmt.Errorf("%q is not the address of an API: give one such as %s", shown.Line(cut(api, maxText)), DefaultAPI)
+		return nil, fmt.Errorf("%q is not the address of an API: give one such as %s", shown.Line(text.Cut(api, maxText)), DefaultAPI)
 	}
 	client := github.NewClient(&http.Client{Transport: &retrying{next: next, narration: narration, base: base, token: token}})
 	client.BaseURL, client.UserAgent = base, userAgent
@@ -90,7 +91,7 @@ func tellWait(w io.Writer, response *http.Response, err error, wait time.Duratio
 	var why string
 	switch {
 	case err != nil:
-		why = cut(shown.Line(err.Error()), maxText)
+		why = text.Cut(shown.Line(err.Error()), maxText)
 	case limited(response):
 		why = fmt.Sprintf("its rate limit is reached (%d)", response.StatusCode)
 	default:
@@ -150,7 +151,7 @@ func (t *retrying) once(request *http.Request) (*http.Response, error) {
 	case len(answer) > maxAnswer:
 		return nil, fmt.Errorf("the answer is over %d bytes", maxAnswer)
 	case response.StatusCode < 300 && len(answer) > 0 && !json.Valid(answer):
-		return nil, fmt.Errorf("the answer is not JSON (%s)", cut(shown.Line(cmp.Or(response.Header.Get("Content-Type"), "of no type")), maxCell))
+		return nil, fmt.Errorf("the answer is not JSON (%s)", text.Cut(shown.Line(cmp.Or(response.Header.Get("Content-Type"), "of no type")), maxCell))
 	}
 	if response.StatusCode < 300 {
 		// The client would refuse the next request by itself; this one waits.

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/windows-op-readiness/windows-op-readiness/internal/outcome/result"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/text"
 )
 
 // Environment is what a step of a workflow finds around it:
@@ -91,10 +92,10 @@ func FromEnvironment(getenv func(string) string) (*Environment, error) {
 	}
 	var errs []error
 	number := func(key string, set func(uint64)) {
-		if text := getenv(key); text != "" {
-			n, err := strconv.ParseUint(text, 10, 63)
+		if value := getenv(key); value != "" {
+			n, err := strconv.ParseUint(value, 10, 63)
 			if err != nil {
-				errs = append(errs, fmt.Errorf("$%s is not a number: %q", key, cut(text, maxCell)))
+				errs = append(errs, fmt.Errorf("$%s is not a number: %q", key, text.Cut(value, maxCell)))
 			}
 			set(n)
 		}

@@ -9,26 +9,15 @@ import (
 	"unicode/utf8"
 
 	"github.com/windows-op-readiness/windows-op-readiness/internal/shown"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/text"
 )
-
-// cut shortens s to at most limit bytes at a rune boundary, and marks that it
-// did.
-func cut(s string, limit int) string {
-	if len(s) <= limit {
-		return s
-	}
-	for limit > 0 && !utf8.RuneStart(s[limit]) {
-		limit--
-	}
-	return s[:limit] + "…"
-}
 
 // inline writes at most about limit bytes of s as one line of code, safe in a
 // paragraph, a list, a table cell and a heading.
 func inline(s string, limit int) string {
 	// What is left away is not looked at: a text may be a megabyte.
 	const slack = 4
-	s = cut(shown.Line(cut(s, slack*limit)), limit)
+	s = text.Cut(shown.Line(text.Cut(s, slack*limit)), limit)
 	if s == "" {
 		return ""
 	}
@@ -71,7 +60,7 @@ func plain(s string, limit int) string {
 // block writes at most about limit bytes of s as a block of code, which must
 // begin a line.
 func block(s string, limit int) string {
-	s = strings.Trim(cut(shown.Lines(cut(s, 2*limit)), limit), "\n")
+	s = strings.Trim(text.Cut(shown.Lines(text.Cut(s, 2*limit)), limit), "\n")
 	if s == "" {
 		return ""
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-github/v60/github"
 
 	"github.com/windows-op-readiness/windows-op-readiness/internal/shown"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/text"
 )
 
 // PullRequest names a pull request.
@@ -389,7 +390,7 @@ func (w *writing) remove(ctx context.Context, id int64) (*github.Response, error
 // list of pull requests is empty for forks. Where there is none, why says how it
 // comes, as far as GitHub tells.
 func Resolve(ctx context.Context, client *API, owner, repo, headRepo, headBranch, commit string) (open []PullRequest, why string, err error) {
-	why = fmt.Sprintf("no open pull request of %s/%s has %s of %s as its head", owner, repo, commit, cut(cmp.Or(shown.Line(headRepo), "a repository that is gone"), maxCell))
+	why = fmt.Sprintf("no open pull request of %s/%s has %s of %s as its head", owner, repo, commit, text.Cut(cmp.Or(shown.Line(headRepo), "a repository that is gone"), maxCell))
 	headOwner, _, ok := strings.Cut(headRepo, "/")
 	if !ok || headBranch == "" {
 		return nil, why, nil
@@ -443,7 +444,7 @@ func explain(doing, permission string, err error) error {
 	case !errors.As(err, &answer) || answer.Response == nil:
 		return fmt.Errorf("%s: %w", doing, err)
 	}
-	says := cut(shown.Line(answer.Message), maxText)
+	says := text.Cut(shown.Line(answer.Message), maxText)
 	switch status := answer.Response.StatusCode; {
 	case status == http.StatusUnauthorized:
 		return fmt.Errorf("%s: %w: GitHub does not know it (401 %s): give one that is valid", doing, ErrPermission, says)

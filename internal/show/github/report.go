@@ -11,6 +11,7 @@ import (
 	"github.com/windows-op-readiness/windows-op-readiness/internal/outcome/result"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/outcome/verdict"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/show/actions"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/text"
 	"github.com/windows-op-readiness/windows-op-readiness/specs"
 )
 
@@ -96,7 +97,7 @@ func fit(head string, sections []string, rest int, foot string, limit int) strin
 		if n == 0 {
 			return ""
 		}
-		return fmt.Sprintf("\n**%s not shown here:** see the full report.\n", plural(n, "failure"))
+		return fmt.Sprintf("\n**%s not shown here:** see the full report.\n", text.Count(n, "failure"))
 	}
 	// The parts before are bounded, for any input; this is for limits below that.
 	if over := len(head) + len(foot) + len(more(len(sections)+rest)) - limit; over > 0 {
@@ -166,7 +167,7 @@ func (r *Report) title(b *strings.Builder) {
 		fmt.Fprintf(b, "**%s: %s** (%s). %s\n", sentence(scope(j)), worded(j), j.Counts, about(r.Cells[0].Run))
 		return
 	}
-	subject := plural(len(r.Cells), "cluster")
+	subject := text.Count(len(r.Cells), "cluster")
 	if n := r.count(func(j *verdict.Judgement) bool { return j.Scope.Standard != nil }); n > 0 {
 		subject += fmt.Sprintf(", %d of them by another standard", n)
 	}
@@ -235,7 +236,7 @@ func about(run *result.Run) string {
 	var parts []string
 	for i, s := range shapes {
 		if i == maxIDs {
-			parts = append(parts, "and "+plural(len(shapes)-i, "other cluster"))
+			parts = append(parts, "and "+text.Count(len(shapes)-i, "other cluster"))
 			break
 		}
 		text := s.String()
@@ -275,7 +276,7 @@ func shapeOf(nodes []*result.Node) shape {
 }
 
 func (s shape) String() string {
-	text := plural(s.linux, "Linux node") + ", " + plural(s.windows, "Windows node")
+	text := text.Count(s.linux, "Linux node") + ", " + text.Count(s.windows, "Windows node")
 	if s.builds != "" {
 		text += " (" + s.builds + ")"
 	}
@@ -412,7 +413,7 @@ func (r *Report) table(b *strings.Builder) {
 			b.WriteByte('\n')
 		}
 		if more := len(r.Cells) - len(cells); more > 0 {
-			fmt.Fprintf(b, "\n%s not in the table: see the full report.\n", plural(more, "more cluster"))
+			fmt.Fprintf(b, "\n%s not in the table: see the full report.\n", text.Count(more, "more cluster"))
 		}
 	}
 	if free {
@@ -466,13 +467,6 @@ func duration(seconds float64) string {
 	return time.Duration(seconds * float64(time.Second)).Round(time.Second).String()
 }
 
-func plural(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
-}
-
 // reasons say why a cell is not ready, where its failures do not: first what is
 // about more than a case, then what was not tested, by reason.
 func (r *Report) reasons(b *strings.Builder) {
@@ -501,7 +495,7 @@ func (r *Report) reasons(b *strings.Builder) {
 		notes := c.Run.Manifest.Notes
 		for k, note := range notes {
 			if k == maxReasons {
-				lines = append(lines, fmt.Sprintf("- %sand %s more\n", r.prefix(c.Name), plural(len(notes)-k, "note")))
+				lines = append(lines, fmt.Sprintf("- %sand %s more\n", r.prefix(c.Name), text.Count(len(notes)-k, "note")))
 				break
 			}
 			lines = append(lines, "- "+r.prefix(c.Name)+plain(note, maxText)+"\n")
@@ -536,7 +530,7 @@ func reasonsOf(j *verdict.Judgement) []string {
 	}
 	slices.SortStableFunc(why, func(a, b string) int { return cmp.Compare(len(untested[b]), len(untested[a])) })
 	for _, reason := range why {
-		text := plural(len(untested[reason]), "case") + " not tested"
+		text := text.Count(len(untested[reason]), "case") + " not tested"
 		if reason != "" {
 			text += ": " + plain(reason, maxText)
 		}
@@ -620,11 +614,11 @@ func (r *Report) Annotations() []actions.Annotation {
 		if f.cell != "" {
 			title = f.cell + ": " + title
 		}
-		text := cut(f.c.Case.Requirement, maxText)
+		message := text.Cut(f.c.Case.Requirement, maxText)
 		if f.c.Reason != "" {
-			text += "\n" + cut(f.c.Reason, maxMessage)
+			message += "\n" + text.Cut(f.c.Reason, maxMessage)
 		}
-		out = append(out, actions.Annotation{Level: level, Title: title, Text: text})
+		out = append(out, actions.Annotation{Level: level, Title: title, Text: message})
 	}
 	for _, c := range r.Cells {
 		if c.Judgement.Verdict == verdict.Inconclusive {

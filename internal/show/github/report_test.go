@@ -9,6 +9,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"github.com/windows-op-readiness/windows-op-readiness/internal/text"
 	"github.com/windows-op-readiness/windows-op-readiness/test/golden"
 
 	"github.com/yuin/goldmark"
@@ -321,7 +322,7 @@ func TestTheGuardSeesWhatItMust(t *testing.T) {
 
 func FuzzMarkdown(f *testing.F) {
 	for _, s := range hostile {
-		f.Add(cut(s, 2000), MaxComment)
+		f.Add(text.Cut(s, 2000), MaxComment)
 	}
 	f.Fuzz(func(t *testing.T, s string, limit int) {
 		limit = max(5000, min(limit, MaxSummary))

@@ -20,6 +20,7 @@ import (
 	"github.com/google/go-github/v60/github"
 
 	"github.com/windows-op-readiness/windows-op-readiness/internal/shown"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/text"
 )
 
 // WorkflowRun is an attempt at a run of a workflow, as GitHub tells it.
@@ -83,7 +84,7 @@ func ReadWorkflowRun(ctx context.Context, client *API, owner, repo string, run u
 	}
 	switch {
 	case answer.ID != run || !strings.EqualFold(answer.Repository.FullName, owner+"/"+repo):
-		return nil, fmt.Errorf("%s: GitHub answers with run %d of %q", doing, answer.ID, cut(answer.Repository.FullName, maxCell))
+		return nil, fmt.Errorf("%s: GitHub answers with run %d of %q", doing, answer.ID, text.Cut(answer.Repository.FullName, maxCell))
 	case ValidCommit(w.Head) != nil:
 		return nil, fmt.Errorf("%s: GitHub names no commit of it", doing)
 	}
@@ -375,7 +376,7 @@ func (c *API) keep(from io.Reader, digest string, to *os.File, limit int64) erro
 	case size > limit:
 		return errTooBig
 	case known && hex.EncodeToString(sum.Sum(nil)) != want:
-		return fmt.Errorf("its checksum is %x, and GitHub says %s", sum.Sum(nil), cut(shown.Line(want), maxCell))
+		return fmt.Errorf("its checksum is %x, and GitHub says %s", sum.Sum(nil), text.Cut(shown.Line(want), maxCell))
 	}
 	return nil
 }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -14,6 +13,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/windows-op-readiness/windows-op-readiness/internal/target/cluster"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/text"
 )
 
 // home is a namespace that was seen. What was deleted stays: pods are asked for
@@ -142,12 +142,7 @@ func (w *Watch) claim(ctx context.Context, patience time.Duration, namespaces []
 	if ctx.Err() != nil || w.namespaces.trying() != nil {
 		return []string{behind(w.namespaces, err)}
 	}
-	const most = 3
-	more := ""
-	if n := len(foreign) - most; n > 0 {
-		foreign, more = foreign[:most], fmt.Sprintf(" and %d more", n)
-	}
-	return []string{fmt.Sprintf("its output names namespaces that were not seen with its process's run id (label %s=%s), and whose pods were not taken: %s%s", cluster.SuiteLabel, run, strings.Join(foreign, ", "), more)}
+	return []string{fmt.Sprintf("its output names namespaces that were not seen with its process's run id (label %s=%s), and whose pods were not taken: %s", cluster.SuiteLabel, run, text.Few(foreign, 3))}
 }
 
 // homesOf returns the names of the namespaces of a run, once those of all pods

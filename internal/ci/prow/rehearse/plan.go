@@ -72,9 +72,9 @@ type RehearsalPlan struct {
 	held      *os.File
 	alias     string
 	volumes   []volume
-	initial   []process
-	jobs      []process
-	sidecar   process
+	initial   []program
+	jobs      []program
+	sidecar   program
 	markers   []string
 	artifacts string
 	env       map[string]string
@@ -90,8 +90,8 @@ type volume struct {
 	link string
 }
 
-// process is a container of the pod.
-type process struct {
+// program is a container of the pod.
+type program struct {
 	name string
 	argv []string
 	env  []string
@@ -299,7 +299,7 @@ func (m *maker) play(name string) []string {
 
 // utility makes the process of initupload or sidecar. It has the whole
 // environment, for the credentials of the upload.
-func (m *maker) utility(c *corev1.Container) process {
+func (m *maker) utility(c *corev1.Container) program {
 	mounts := m.mounts(c)
 	env := slices.DeleteFunc(slices.Clone(m.options.Host), func(v string) bool {
 		return strings.HasPrefix(v, entrypoint.JSONConfigEnvVar+"=")
@@ -312,7 +312,7 @@ func (m *maker) utility(c *corev1.Container) process {
 		}
 		env = append(env, v.Name+"="+value)
 	}
-	return process{name: c.Name, argv: m.play(c.Name), env: env, dir: m.work}
+	return program{name: c.Name, argv: m.play(c.Name), env: env, dir: m.work}
 }
 
 // passed are the variables of this process that a job gets: what finds programs,
@@ -324,7 +324,7 @@ var passed = []string{
 }
 
 // job makes the process of a container of the job: entrypoint around it.
-func (m *maker) job(c *corev1.Container) process {
+func (m *maker) job(c *corev1.Container) program {
 	mounts := m.mounts(c)
 	env := map[string]string{}
 	for _, v := range m.options.Host {
@@ -372,7 +372,7 @@ func (m *maker) job(c *corev1.Container) process {
 	if m.artifacts != "" {
 		m.markers = append(m.markers, m.marker(c, mounts))
 	}
-	p := process{name: c.Name, argv: m.play(Entrypoint), dir: m.options.Dir, job: true}
+	p := program{name: c.Name, argv: m.play(Entrypoint), dir: m.options.Dir, job: true}
 	for _, key := range slices.Sorted(maps.Keys(env)) {
 		p.env = append(p.env, key+"="+env[key])
 	}

@@ -11,9 +11,12 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"sigs.k8s.io/prow/pkg/entrypoint"
+
+	"github.com/windows-op-readiness/windows-op-readiness/internal/process"
 )
 
 // Outcome is how a rehearsal ended.
@@ -47,14 +50,14 @@ func (p *RehearsalPlan) Run(ctx context.Context, stop <-chan struct{}, log, util
 			return nil, err
 		}
 		select {
-		case <-c.done:
+		case <-c.Exited():
 		case <-ctx.Done():
-			c.kill()
-			<-c.done
+			killAll(c)
+			<-c.Exited()
 			return nil, ctx.Err()
 		}
-		if c.err != nil {
-			return nil, fmt.Errorf("%s, which uploads started.json: %w: see what it says above", c.name, c.err)
+		if err := c.Wait(); err != nil {
+			return nil, fmt.Errorf("%s, which uploads started.json: %w: see what it says above", c.name, err)
 		}
 	}
 	side, err := p.start(&p.sidecar, utilities, utilities)
@@ -65,7 +68,7 @@ func (p *RehearsalPlan) Run(ctx context.Context, stop <-chan struct{}, log, util
 	for i := range p.jobs {
 		c, err := p.start(&p.jobs[i], log, log)
 		if err != nil {
-			killAll(append(jobs, side))
+			killAll(append(jobs, side)...)
 			return nil, err
 		}
 		jobs = append(jobs, c)
@@ -111,35 +114,36 @@ func (p *RehearsalPlan) wait(ctx context.Context, stop <-chan struct{}, jobs []*
 	ended := make(chan struct{})
 	go func() {
 		for _, c := range jobs {
-			<-c.done
+			<-c.Exited()
 		}
 		// Without a marker sidecar would wait for ever.
 		for _, file := range p.markers {
 			if _, err := os.Stat(file); err != nil {
-				side.kill()
+				killAll(side)
 			}
 		}
-		<-side.done
+		<-side.Exited()
 		close(ended)
 	}()
 	var kill <-chan time.Time
 	for {
 		select {
 		case <-ended:
-			if side.err != nil && ctx.Err() == nil {
-				return fmt.Errorf("sidecar, which uploads the build: %w: see what it says above", side.err)
+			if err := side.Wait(); err != nil && ctx.Err() == nil {
+				return fmt.Errorf("sidecar, which uploads the build: %w: see what it says above", err)
 			}
 			return ctx.Err()
 		case <-stop:
 			stop = nil
 			for _, c := range all {
-				c.terminate()
+				// As the kubelet does; an error means that it is ending already.
+				_ = c.Terminate()
 			}
 			kill = time.After(p.Termination)
 		case <-kill:
-			killAll(all)
+			killAll(all...)
 		case <-ctx.Done():
-			killAll(all)
+			killAll(all...)
 			<-ended
 			return ctx.Err()
 		}
@@ -148,44 +152,32 @@ func (p *RehearsalPlan) wait(ctx context.Context, stop <-chan struct{}, jobs []*
 
 // container is a process that runs.
 type container struct {
+	*process.Group
 	name string
-	cmd  *exec.Cmd
-	done chan struct{}
-	err  error
 }
 
-func (p *RehearsalPlan) start(of *process, stdout, stderr io.Writer) (*container, error) {
+func (p *RehearsalPlan) start(of *program, stdout, stderr io.Writer) (*container, error) {
 	cmd := exec.Command(of.argv[0], of.argv[1:]...)
 	cmd.Env, cmd.Dir, cmd.Stdout, cmd.Stderr = of.env, of.dir, stdout, stderr
-	cmd.WaitDelay = 5 * time.Second
 	if p.held != nil {
 		cmd.ExtraFiles = []*os.File{p.held}
 	}
-	// A ctrl-c in the terminal is for this program, which passes it on.
-	ownGroup(cmd)
+	// When this program is killed, the job is aborted, as at the end of its pod:
+	// entrypoint ends it, and sidecar uploads what it wrote.
+	var last syscall.Signal
 	if of.job {
-		endWithParent(cmd)
+		last = syscall.SIGTERM
 	}
-	c := &container{name: of.name, cmd: cmd, done: make(chan struct{})}
-	if err := cmd.Start(); err != nil {
+	group, err := process.Start(cmd, last)
+	if err != nil {
 		return nil, fmt.Errorf("starting %s: %w", of.name, err)
 	}
-	go func() {
-		defer close(c.done)
-		c.err = cmd.Wait()
-	}()
-	return c, nil
+	return &container{name: of.name, Group: group}, nil
 }
 
-// terminate does what the kubelet does when a pod is deleted. An error means that
-// it is ending already.
-func (c *container) terminate() { _ = terminateProcess(c.cmd.Process) }
-
-// kill ends the process and its children.
-func (c *container) kill() { _ = killGroup(c.cmd.Process) }
-
-func killAll(all []*container) {
+// killAll ends containers; an error means that one has ended.
+func killAll(all ...*container) {
 	for _, c := range all {
-		c.kill()
+		_ = c.Kill()
 	}
 }

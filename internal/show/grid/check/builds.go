@@ -19,6 +19,7 @@ import (
 	"google.golang.org/api/iterator"
 
 	"github.com/windows-op-readiness/windows-op-readiness/internal/show/grid"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/text"
 )
 
 // Rules of TestGrid's updater about time.
@@ -192,7 +193,7 @@ func (c *checker) job(ctx context.Context, prefix string) (n int, listed bool, e
 	old := 0
 	for i, f := range found { // the newest first
 		if old == oldInRow {
-			c.add(Finding{Severity: Note, Rule: "not-checked", Object: addressOf(*place), What: fmt.Sprintf("%s not checked: those before them started more than days_of_results (%d) ago", plural(len(found)-i, "older build")+is(len(found)-i), c.group.GetDaysOfResults()), Fix: "give --days to check them"})
+			c.add(Finding{Severity: Note, Rule: "not-checked", Object: addressOf(*place), What: fmt.Sprintf("%s not checked: those before them started more than days_of_results (%d) ago", text.Count(len(found)-i, "older build")+is(len(found)-i), c.group.GetDaysOfResults()), Fix: "give --days to check them"})
 			break
 		}
 		if c.Progress != nil {
@@ -224,11 +225,7 @@ func (r *Report) noBuilds() {
 	}
 	f := Finding{Severity: Warning, Rule: "no-builds", Object: r.empty[0], What: "there are no builds; TestGrid shows an empty grid", Fix: "publish one, or fix the group's gcs_prefix"}
 	if more := r.empty[1:]; len(more) > 0 {
-		const told = 5
-		f.What += "; nor are there any in " + strings.Join(more[:min(told, len(more))], ", ")
-		if len(more) > told {
-			f.What += fmt.Sprintf(" and %d more", len(more)-told)
-		}
+		f.What += "; nor are there any in " + text.Few(more, 5)
 	}
 	r.add(f)
 }
@@ -304,7 +301,7 @@ func (c *checker) listing(ctx context.Context, place gcs.Path) error {
 		}
 	}
 	if short > 0 {
-		c.add(Finding{Severity: Warning, Rule: "build-id-short", Object: addressOf(place), What: fmt.Sprintf("%s ids below 1e18, such as %s: TestGrid lists all builds of the job in every cycle", plural(short, "build")+has(short), shortest), Fix: "use 19 digits, as Prow and 'publish' do"})
+		c.add(Finding{Severity: Warning, Rule: "build-id-short", Object: addressOf(place), What: fmt.Sprintf("%s ids below 1e18, such as %s: TestGrid lists all builds of the job in every cycle", text.Count(short, "build")+has(short), shortest), Fix: "use 19 digits, as Prow and 'publish' do"})
 	}
 	return nil
 }

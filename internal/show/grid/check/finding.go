@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/windows-op-readiness/windows-op-readiness/internal/outcome/report"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/text"
 )
 
 // Severity says how much a finding costs.
@@ -168,14 +169,7 @@ func (r *Report) Sum() string {
 	case e == 0 && w == 0 && n == 0:
 		return "No problems found."
 	case e == 0 && w == 0:
-		return fmt.Sprintf("No problems found; %s.", plural(n, "note"))
+		return fmt.Sprintf("No problems found; %s.", text.Count(n, "note"))
 	}
-	return fmt.Sprintf("%s, %s, %s.", plural(e, "error"), plural(w, "warning"), plural(n, "note"))
-}
-
-func plural(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
+	return fmt.Sprintf("%s, %s, %s.", text.Count(e, "error"), text.Count(w, "warning"), text.Count(n, "note"))
 }

@@ -16,6 +16,8 @@ import (
 	"cloud.google.com/go/storage"
 	"github.com/GoogleCloudPlatform/testgrid/metadata/junit"
 	"github.com/GoogleCloudPlatform/testgrid/util/gcs"
+
+	"github.com/windows-op-readiness/windows-op-readiness/internal/text"
 )
 
 // Limits of JUnit.
@@ -197,10 +199,10 @@ func (c *checker) suites(ctx context.Context, b *build, name string, p gcs.Path,
 		}
 	})
 	if dropped > 0 {
-		c.add(Finding{Severity: Warning, Rule: "junit-skipped", Object: at, What: fmt.Sprintf("%s skipped with an empty body, such as %q: TestGrid does not show them", plural(dropped, "test")+is(dropped), droppedFirst), Fix: "write the reason into the body of <skipped>, or leave out what did not run"})
+		c.add(Finding{Severity: Warning, Rule: "junit-skipped", Object: at, What: fmt.Sprintf("%s skipped with an empty body, such as %q: TestGrid does not show them", text.Count(dropped, "test")+is(dropped), droppedFirst), Fix: "write the reason into the body of <skipped>, or leave out what did not run"})
 	}
 	if unnamed > 0 {
-		c.add(Finding{Severity: Warning, Rule: "junit-name", Object: at, What: plural(unnamed, "test") + has(unnamed) + " no name", Fix: "name every testcase; classname is not shown"})
+		c.add(Finding{Severity: Warning, Rule: "junit-name", Object: at, What: text.Count(unnamed, "test") + has(unnamed) + " no name", Fix: "name every testcase; classname is not shown"})
 	}
 	if hidden > 0 {
 		c.add(Finding{Severity: Warning, Rule: "junit-name", Object: at, What: fmt.Sprintf("names with @TESTGRID@, such as %q, count in no summary", hiddenFirst), Fix: "rename them"})

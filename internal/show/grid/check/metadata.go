@@ -14,6 +14,8 @@ import (
 
 	"github.com/GoogleCloudPlatform/testgrid/metadata"
 	"github.com/GoogleCloudPlatform/testgrid/pkg/updater"
+
+	"github.com/windows-op-readiness/windows-op-readiness/internal/text"
 )
 
 // fileError explains why TestGrid cannot read one of a build's JSON files.
@@ -177,7 +179,7 @@ func (c *checker) copies(place string) {
 	if len(c.copied) == 0 {
 		return
 	}
-	c.add(Finding{Severity: Warning, Rule: "finished-late", Object: place, What: fmt.Sprintf("the files of %s, such as %s, were written over 72 hours after the start: uploaded then, TestGrid would not read them any more; times of files need not be those of their upload", plural(len(c.copied), "build"), c.copied[0]), Fix: "nothing, if these are copies; else publish sooner, or as an attempt of its own ('publish --attempt')"})
+	c.add(Finding{Severity: Warning, Rule: "finished-late", Object: place, What: fmt.Sprintf("the files of %s, such as %s, were written over 72 hours after the start: uploaded then, TestGrid would not read them any more; times of files need not be those of their upload", text.Count(len(c.copied), "build"), c.copied[0]), Fix: "nothing, if these are copies; else publish sooner, or as an attempt of its own ('publish --attempt')"})
 }
 
 // slack is within what uploads are as good as at once.

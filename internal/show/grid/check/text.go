@@ -10,6 +10,7 @@ import (
 	"github.com/jedib0t/go-pretty/v6/text"
 
 	"github.com/windows-op-readiness/windows-op-readiness/internal/shown"
+	ground "github.com/windows-op-readiness/windows-op-readiness/internal/text"
 )
 
 // writeText writes the report for people: a paragraph a finding, as compilers
@@ -18,7 +19,7 @@ func (r *Report) writeText(w io.Writer, width int) error {
 	out := bufio.NewWriter(w)
 	width = cmp.Or(width, 120)
 	for _, g := range r.Groups {
-		fmt.Fprintf(out, "%s: %s in %s; TestGrid shows %s, %s\n", shown.Line(g.Name), plural(g.Builds, "build"), shown.Line(strings.TrimSuffix(g.Prefix, "/")), plural(g.Columns, "column"), plural(g.Rows, "row"))
+		fmt.Fprintf(out, "%s: %s in %s; TestGrid shows %s, %s\n", shown.Line(g.Name), ground.Count(g.Builds, "build"), shown.Line(strings.TrimSuffix(g.Prefix, "/")), ground.Count(g.Columns, "column"), ground.Count(g.Rows, "row"))
 	}
 	if len(r.Groups) > 0 {
 		fmt.Fprintln(out)

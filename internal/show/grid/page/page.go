@@ -25,6 +25,7 @@ import (
 
 	"github.com/windows-op-readiness/windows-op-readiness/internal/show/grid"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/shown"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/text"
 )
 
 //go:embed page.css
@@ -36,7 +37,7 @@ var script string
 //go:embed page.html.tmpl
 var source string
 
-var page = template.Must(template.New("page").Funcs(template.FuncMap{"cells": cells, "plural": plural}).Parse(source))
+var page = template.Must(template.New("page").Funcs(template.FuncMap{"cells": cells, "plural": text.Count}).Parse(source))
 
 // Write writes the page.
 func Write(w io.Writer, p *grid.Preview) error {
@@ -302,13 +303,6 @@ func mark(c grid.Cell, class string) string {
 		return "?"
 	}
 	return ""
-}
-
-func plural(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
 }
 
 // cells renders the cells of a row. A template would take ten times as long.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/windows-op-readiness/windows-op-readiness/internal/show/grid"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/shown"
+	ground "github.com/windows-op-readiness/windows-op-readiness/internal/text"
 )
 
 // Options say how to render.
@@ -91,7 +92,7 @@ func (w *writer) tab(t *grid.Tab) {
 	}
 	w.line("")
 	name, builds := w.measure(t)
-	w.header(name, "build", t, builds, func(c *grid.Column) string { return tail(c.Build, w.cellWidth-1) })
+	w.header(name, "build", t, builds, func(c *grid.Column) string { return ground.CutFront(shown.Line(c.Build), w.cellWidth-1) })
 	w.header(name, "started, UTC", t, builds, func(c *grid.Column) string {
 		if c.Started.IsZero() {
 			return "?"
@@ -282,11 +283,4 @@ func shorten(s string, width int) string {
 	}
 	back := width / 4
 	return text.Trim(s, width-back-1) + "…" + string(runes[len(runes)-back:])
-}
-
-func tail(s string, n int) string {
-	if s = shown.Line(s); len(s) <= n {
-		return s
-	}
-	return "…" + s[len(s)-n:]
 }

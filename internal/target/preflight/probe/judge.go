@@ -17,6 +17,7 @@ import (
 
 	"github.com/windows-op-readiness/windows-op-readiness/internal/shown"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/target/cluster"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/text"
 	"github.com/windows-op-readiness/windows-op-readiness/specs"
 )
 
@@ -184,10 +185,5 @@ func describe(pulls []Pull) string {
 
 // oneLine makes a short line of what comes from a cluster.
 func oneLine(s string) string {
-	const limit = 400
-	s = strings.TrimSpace(strings.TrimSuffix(shown.Line(s), ":"))
-	if r := []rune(s); len(r) > limit {
-		return string(r[:limit]) + "…"
-	}
-	return s
+	return text.Cut(strings.TrimSpace(strings.TrimSuffix(shown.Line(s), ":")), 400)
 }

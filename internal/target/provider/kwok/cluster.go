@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -16,6 +17,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/clientcmd"
 
+	"github.com/windows-op-readiness/windows-op-readiness/internal/process"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/target/provider"
 )
 
@@ -209,6 +211,14 @@ func missingComponents(running map[string][]int) []string {
 	return slices.DeleteFunc(slices.Clone(components), func(name string) bool { return len(running[name]) > 0 })
 }
 
+// processes returns the processes of this machine.
+func processes() ([]process.Info, error) {
+	if runtime.GOOS == "windows" {
+		return nil, errors.New("simulated clusters need Linux or macOS, as kube-apiserver does: use WSL")
+	}
+	return process.List()
+}
+
 // running returns the process ids of each of the cluster's components, told by
 // the program's path, which lies in the cluster's folder. A recorded process
 // id would not do: after a reboot it may be somebody else's.
@@ -219,10 +229,10 @@ func (c *cluster) running() (map[string][]int, error) {
 	}
 	running := map[string][]int{}
 	programs := filepath.Join(c.runDir(), "bin") + string(filepath.Separator)
-	for _, process := range all {
-		if program, ok := strings.CutPrefix(process.command, programs); ok {
+	for _, p := range all {
+		if program, ok := strings.CutPrefix(p.Command, programs); ok {
 			name, _, _ := strings.Cut(program, " ")
-			running[name] = append(running[name], process.id)
+			running[name] = append(running[name], p.PID)
 		}
 	}
 	return running, nil
@@ -236,10 +246,10 @@ func (c *cluster) makers() ([]int, error) {
 		return nil, err
 	}
 	var ids []int
-	for _, process := range all {
-		program, _, _ := strings.Cut(process.command, " ")
-		if filepath.Base(program) == "kwokctl" && strings.Contains(process.command, c.configFile()) {
-			ids = append(ids, process.id)
+	for _, p := range all {
+		program, _, _ := strings.Cut(p.Command, " ")
+		if filepath.Base(program) == "kwokctl" && strings.Contains(p.Command, c.configFile()) {
+			ids = append(ids, p.PID)
 		}
 	}
 	return ids, nil
@@ -265,7 +275,7 @@ func (c *cluster) destroy(ctx context.Context) error {
 			break
 		}
 		for _, id := range ids {
-			if err := kill(id); err != nil {
+			if err := process.Kill(id); err != nil {
 				return fmt.Errorf("ending process %d: %w", id, err)
 			}
 		}

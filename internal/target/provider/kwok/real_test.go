@@ -14,7 +14,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
@@ -26,6 +25,7 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	"github.com/windows-op-readiness/windows-op-readiness/internal/engine/binaries"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/process"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/target/provider"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/target/provider/kwok"
 )
@@ -234,7 +234,7 @@ func TestLifeOfACluster(t *testing.T) {
 	}
 
 	// A dead API server: listed as broken, healed by Up.
-	if err := syscall.Kill(server, syscall.SIGKILL); err != nil {
+	if err := process.Kill(server); err != nil {
 		t.Fatal(err)
 	}
 	awaitEnd(server)
@@ -250,7 +250,7 @@ func TestLifeOfACluster(t *testing.T) {
 	// All dead, as after a reboot.
 	for _, line := range processesUnder(t, filepath.Join(p.Dir, "life")) {
 		id, _ := strconv.Atoi(strings.Fields(line)[0])
-		if err := syscall.Kill(id, syscall.SIGKILL); err != nil && !errors.Is(err, syscall.ESRCH) {
+		if err := process.Kill(id); err != nil {
 			t.Fatal(err)
 		}
 		awaitEnd(id)
@@ -275,11 +275,7 @@ func TestLifeOfACluster(t *testing.T) {
 
 // awaitEnd waits until a process has ended, reaped or not.
 func awaitEnd(id int) {
-	for syscall.Kill(id, 0) == nil {
-		out, err := exec.Command("ps", "-o", "stat=", "-p", strconv.Itoa(id)).Output()
-		if err != nil || bytes.HasPrefix(out, []byte("Z")) {
-			return
-		}
+	for process.Alive(id, 0) {
 		time.Sleep(5 * time.Millisecond)
 	}
 }

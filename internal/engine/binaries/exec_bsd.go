@@ -1,8 +1,0 @@
-//go:build unix && !linux
-
-package binaries
-
-import "syscall"
-
-// dieWithParent does nothing: only Linux can tie a process to its parent.
-func dieWithParent(*syscall.SysProcAttr) {}
