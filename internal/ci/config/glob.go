@@ -7,11 +7,11 @@ import (
 	"strings"
 )
 
-// GlobsToRegexp makes one regular expression of globs, for Prow's
+// globsToRegexp makes one regular expression of globs, for Prow's
 // run_if_changed, which holds it against the path of each changed file,
 // relative to the repository. * and ? stay within a folder, ** does not, and
 // {a,b} is either.
-func GlobsToRegexp(globs []string) (string, error) {
+func globsToRegexp(globs []string) (string, error) {
 	var all []string
 	for _, g := range globs {
 		re, err := globToRegexp(g)

@@ -137,7 +137,7 @@ func (c *Config) presubmits(category specs.Category) []Job {
 	base.Folder = "pr-logs/directory/" + base.Name
 	base.Tab = base.Name
 	if category == "" {
-		base.RunIfChanged, _ = GlobsToRegexp(p.RunIfChanged)
+		base.RunIfChanged, _ = globsToRegexp(p.RunIfChanged)
 	}
 	jobs := []Job{base}
 	for _, branch := range c.variantBranches(base) {
@@ -217,7 +217,7 @@ func (c *Config) postsubmit() Job {
 	j := Job{Kind: Postsubmit, Name: c.PostsubmitName(), Branches: p.Branches, InProw: true, Published: true}
 	j.Folder = "logs/" + j.Name
 	j.Tab = j.Name
-	j.RunIfChanged, _ = GlobsToRegexp(p.RunIfChanged)
+	j.RunIfChanged, _ = globsToRegexp(p.RunIfChanged)
 	c.settle(&j, "", p.JobSettings)
 	return j
 }

@@ -24,8 +24,8 @@ import (
 //go:embed types.go
 var typesSource []byte
 
-// SchemaID is the name of the schema, and where it can be read.
-const SchemaID = "https://raw.githubusercontent.com/windows-op-readiness/windows-op-readiness/main/docs/op-readiness.schema.json"
+// schemaID is the name of the schema, and where it can be read.
+const schemaID = "https://raw.githubusercontent.com/windows-op-readiness/windows-op-readiness/main/docs/op-readiness.schema.json"
 
 // schema is the JSON Schema of [File], without references, so that it can be
 // walked beside a file.
@@ -40,7 +40,7 @@ var schema = sync.OnceValue(func() *jsonschema.Schema {
 	}
 	s := r.Reflect(&File{})
 	s.Title = "op-readiness.yaml"
-	s.ID = SchemaID
+	s.ID = schemaID
 	walkSchema(s, nil, complete)
 	return s
 })

@@ -51,7 +51,7 @@ func read(r io.Reader, source string, bounds limits, each func(Result)) error {
 		token, err := decoder.Token()
 		if err == nil {
 			err = p.token(token)
-		} else if errors.Is(err, io.EOF) {
+		} else if errors.Is(err, io.EOF) && p.depth == 0 {
 			if p.began {
 				return nil
 			}

@@ -182,6 +182,11 @@ func TestReadPassesErrorsOn(t *testing.T) {
 			t.Errorf("after %d bytes: got %v, want the error of the reader", n, err)
 		}
 	}
+	// An end that is an error is no end.
+	broken := io.MultiReader(strings.NewReader(mixed[:50]), iotest.ErrReader(fmt.Errorf("the line was cut: %w", io.EOF)))
+	if _, err := readAll(broken); err == nil || !strings.Contains(err.Error(), "the line was cut") {
+		t.Errorf("got %v", err)
+	}
 }
 
 func TestReadWhatGinkgoWrites(t *testing.T) {

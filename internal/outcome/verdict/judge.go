@@ -111,7 +111,7 @@ func Judge(run *result.Run) *Judgement {
 	for i := range run.Plan.Tests {
 		j.byID[run.Plan.Tests[i].ID] = &run.Plan.Tests[i]
 	}
-	out := &Judgement{Scope: ScopeOf(run), Declared: declarations(run), Interrupted: run.Interrupted, Suites: run.Standing()}
+	out := &Judgement{Scope: scopeOf(run), Declared: declarations(run), Interrupted: run.Interrupted, Suites: run.Standing()}
 	for i := range run.Plan.Cases {
 		c := &run.Plan.Cases[i]
 		if c.Kind != specs.Rule && out.Scope.holds(c) {

@@ -35,10 +35,10 @@ type Scope struct {
 	Standard *Standard `json:"standard,omitempty"`
 }
 
-// ScopeOf returns the scope of a run: its shard's cases where it is one of
+// scopeOf returns the scope of a run: its shard's cases where it is one of
 // several that were not merged, otherwise what its plan selected. Only this
 // program's own standard, as a whole, says something of the cluster.
-func ScopeOf(run *result.Run) Scope {
+func scopeOf(run *result.Run) Scope {
 	sel := &run.Plan.Selection
 	s := Scope{Standard: otherStandard(run)}
 	switch {

@@ -1,0 +1,5 @@
+package config
+
+const SchemaID = schemaID
+
+var GlobsToRegexp = globsToRegexp

@@ -1,0 +1,3 @@
+package verdict
+
+var ScopeOf = scopeOf
