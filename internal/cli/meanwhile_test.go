@@ -23,6 +23,7 @@ import (
 // The API server is away while a test runs, and somebody has a hand in the cluster.
 // It fails, and says what happened; run again, it passes.
 func TestAFailureSaysWhatHappenedMeanwhile(t *testing.T) {
+	t.Parallel()
 	cluster := kwoktest.Up(t)
 	client := kwoktest.Client(t, cluster)
 	proxy := kwoktest.NewProxy(t, cluster)

@@ -94,6 +94,7 @@ func deny(t *testing.T, role *rbacv1.ClusterRole, apiGroup, resource, verb strin
 }
 
 func TestARunIsRefusedForEachMissingPermissionAndGoesOnWhenItIsGranted(t *testing.T) {
+	t.Parallel()
 	up := kwoktest.Up(t)
 	client := kwoktest.Client(t, up)
 	s := newScene(t, e2etest.Script{})
@@ -170,6 +171,7 @@ func readPreflight(t *testing.T, dir string) *preflight.Report {
 }
 
 func TestARunWithoutWindowsNodesIsRefused(t *testing.T) {
+	t.Parallel()
 	up := kwoktest.Up(t)
 	client := kwoktest.Client(t, up)
 	for _, name := range []string{"windows-1", "windows-2"} {
@@ -355,6 +357,7 @@ cases:
 `
 
 func TestWhatIsBrokenIsNotTakenForAbsent(t *testing.T) {
+	t.Parallel()
 	up := kwoktest.Up(t)
 	client := kwoktest.Client(t, up)
 	joinPlayedNodes(t, client)
