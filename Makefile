@@ -39,6 +39,10 @@ browser: ## Get the browser for tests: Debian's chromium, as root on Debian
 test: node browser ## Run all tests, also those on a simulated cluster and, where the machine can, on a real node
 	$(GO) test -timeout 30m ./...
 
+.PHONY: test-fast
+test-fast: ## Run the tests that take no cluster, browser, node or second build: what to run while you work
+	$(GO) test -count=1 -short -skip '^Example$$' $$($(GO) list ./... | grep -v /test/)
+
 .PHONY: test-node
 test-node: node ## Run the tests on a real Linux node; needs root, and on Debian installs what is missing
 	$(GO) test -count=1 -v ./test/realnode ./test/node

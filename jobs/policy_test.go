@@ -17,6 +17,9 @@ import (
 // TestTestInfras_own_tests_pass runs the tests that kubernetes/test-infra has
 // for its jobs on ours, with its own configuration of Prow.
 func TestTestInfras_own_tests_pass(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it builds the tests of test-infra")
+	}
 	binary := filepath.Join(t.TempDir(), "jobs.test")
 	command(t, "go", "test", "-modfile=../scripts/prow/go.mod", "-c", "-o", binary, "k8s.io/test-infra/config/tests/jobs")
 	for name, c := range configurations(t) {

@@ -171,40 +171,14 @@ func (o *commentOptions) marker() github.Marker {
 func (o *commentOptions) room() int { return github.MaxComment - len(o.marker().String()) }
 
 // belongs returns an error when results, called by name, are not for what the
-// comment is about. Where another workflow made them, they must say that they
-// are, each shard of them.
+// comment is about.
 func (o *commentOptions) belongs(run *result.Run, name string) error {
-	if n := len(run.Manifest.Runs); n > 0 && o.triggering != nil {
-		return usageErrorf("%s: the results are combined of %d runs, and this is about run %d: upload what op-readiness merge wrote of that run alone", name, n, o.triggering.Run)
-	}
-	if err := o.isOf(&run.Manifest.Source, name); err != nil || o.triggering == nil {
-		return err
-	}
-	for _, m := range run.Manifests() {
-		if err := o.isOf(&m.Source, fmt.Sprintf("%s: shard %d", name, m.Shard)); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// isOf holds where results come from against what the comment is about.
-func (o *commentOptions) isOf(source *result.Source, name string) error {
-	whose := "this is about"
+	about := github.Subject{Repository: o.Repo, Commit: o.Commit}
 	if o.triggering != nil {
-		whose = "the workflow run was for"
+		about.Run = o.triggering.Run
 	}
-	if o.Commit != "" && source.Commit != o.Commit && (o.triggering != nil || source.Commit != "") {
-		return usageErrorf("%s: the results are for commit %q, and %s %s: take the results of that commit", name, result.Cut(source.Commit, 100), whose, o.Commit)
-	}
-	if o.triggering == nil {
-		return nil
-	}
-	if !strings.EqualFold(source.Repository, o.Repo) {
-		return usageErrorf("%s: the results are for repository %q, and this is about %s: take the results of that repository", name, result.Cut(source.Repository, 100), o.Repo)
-	}
-	if id := strconv.FormatUint(o.triggering.Run, 10); source.Build != id {
-		return usageErrorf("%s: the results are of run %q, and this is about run %s: take the results of that run", name, result.Cut(source.Build, 100), id)
+	if err := about.Check(run, name); err != nil {
+		return usageErrorf("%w", err)
 	}
 	return nil
 }

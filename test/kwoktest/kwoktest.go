@@ -19,6 +19,9 @@ import (
 // binaries in the cache the test is skipped, and says what is missing.
 func Up(t *testing.T, change ...func(*kwok.Options)) *provider.Cluster {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("it takes a cluster")
+	}
 	dir, err := binaries.DefaultDir(os.Getenv)
 	if err != nil {
 		t.Fatal(err)

@@ -25,6 +25,9 @@ import (
 // chromium returns the path of a Chromium or Chrome, or skips the test.
 func chromium(t *testing.T) string {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("it takes a browser")
+	}
 	for _, name := range []string{"chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome"} {
 		if found, err := exec.LookPath(name); err == nil {
 			return found

@@ -58,6 +58,9 @@ func realStore() (*binaries.Store, error) {
 // when something is missing.
 func needReal(t *testing.T, names ...binaries.Name) *binaries.Store {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("it takes a cluster")
+	}
 	store, err := realStore()
 	if err != nil {
 		t.Fatal(err)
