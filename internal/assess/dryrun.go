@@ -43,24 +43,11 @@ func DryRun(ctx context.Context, req Request, look bool) (*Dry, error) {
 	if version == "" {
 		version = "v" + NewestVersion()
 	}
-	if r.E2EBinary == "" {
-		// Before minutes go by for a binary that is not wanted.
-		if _, err := r.CheckVersion(version); err != nil {
-			return nil, err
-		}
-	}
-	binary, err := r.Binary(ctx, version)
+	binary, made, err := r.Resolve(ctx, version)
 	if err != nil {
 		return nil, err
 	}
-	tests, err := binary.List(ctx)
-	if err != nil {
-		return nil, err
-	}
-	dry := &Dry{Excuse: func(c *result.PlannedCase) string { return verdict.Declared(c, &req.Declared) }}
-	if dry.Plan, err = r.Plan(tests); err != nil {
-		return nil, err
-	}
+	dry := &Dry{Plan: made, Excuse: func(c *result.PlannedCase) string { return verdict.Declared(c, &req.Declared) }}
 	dry.Tests = dry.names(max(r.Shard, 1))
 	if len(dry.Tests) > 0 {
 		err = binary.DryRun(ctx, dry.Tests)

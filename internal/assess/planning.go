@@ -210,6 +210,27 @@ func (p *Planning) checkSelection() error {
 	return nil
 }
 
+// Resolve gets the e2e.test of a version, or the one that was named, and makes
+// the plan for its tests.
+func (p *Planning) Resolve(ctx context.Context, version string) (*e2e.Binary, *result.Plan, error) {
+	if p.E2EBinary == "" {
+		// Before minutes go by for a binary that is not wanted.
+		if _, err := p.CheckVersion(version); err != nil {
+			return nil, nil, err
+		}
+	}
+	binary, err := p.Binary(ctx, version)
+	if err != nil {
+		return nil, nil, err
+	}
+	tests, err := binary.List(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	made, err := p.Plan(tests)
+	return binary, made, err
+}
+
 // Plan makes the plan for the tests that an e2e.test has.
 func (p *Planning) Plan(tests *specs.TestList) (*result.Plan, error) {
 	note, err := p.CheckVersion(tests.Version)

@@ -127,21 +127,8 @@ func (o *planCommandOptions) make(cmd *cobra.Command, s *Surroundings) (*result.
 		}
 		return planning.Plan(tests)
 	}
-	if o.E2EBinary == "" {
-		// Before minutes go by for a binary that is not wanted.
-		if _, err := planning.CheckVersion(o.KubernetesVersion); err != nil {
-			return nil, err
-		}
-	}
-	binary, err := planning.Binary(cmd.Context(), o.KubernetesVersion)
-	if err != nil {
-		return nil, interrupted(cmd.Context(), err)
-	}
-	tests, err := binary.List(cmd.Context())
-	if err != nil {
-		return nil, interrupted(cmd.Context(), err)
-	}
-	return planning.Plan(tests)
+	_, made, err := planning.Resolve(cmd.Context(), o.KubernetesVersion)
+	return made, interrupted(cmd.Context(), err)
 }
 
 func writePlan(w io.Writer, p *result.Plan, format string) error {
