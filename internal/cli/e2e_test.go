@@ -99,6 +99,9 @@ func TestDownWithoutACluster(t *testing.T) {
 // With the real binaries of the user's cache: standard output is a path that
 // works, and nothing else.
 func TestClusterUpPrintsItsKubeconfig(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it takes a cluster")
+	}
 	dir, err := binaries.DefaultDir(os.Getenv)
 	if err != nil {
 		t.Fatal(err)

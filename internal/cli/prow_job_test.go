@@ -83,6 +83,9 @@ func TestAnAbortByProwIsOneInterrupt(t *testing.T) {
 // A job that has little time after the interrupt does not wait two minutes for
 // e2e.test, and what it knew at the interrupt is on disk at once.
 func TestAShortGracePeriodIsKept(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it waits for a grace period")
+	}
 	s := newScene(t, e2etest.Script{Do: map[string][]string{"[sig-x] b": {e2etest.Deaf}}})
 	signals := make(chan os.Signal)
 	done := make(chan said, 1)
@@ -103,6 +106,9 @@ func TestAShortGracePeriodIsKept(t *testing.T) {
 }
 
 func TestTimeLimit(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it waits for a time limit")
+	}
 	s := newScene(t, e2etest.Script{Do: map[string][]string{"[sig-x] b": {e2etest.Hang, e2etest.Pass}}})
 	s.want("the run", s.main(s.args("--time-limit", "3s")...), verdict.ExitInconclusive, "the run's time is up: stopping", "the run's time was up before its turn")
 	run := s.results()

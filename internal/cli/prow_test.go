@@ -170,6 +170,9 @@ func TestAJobThatFailsIsFailed(t *testing.T) {
 
 // Prow's timeout ends a job whose tests hang, and even those that do not obey.
 func TestAJobKilledByItsTimeoutLeavesItsResults(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it waits for a timeout")
+	}
 	for _, how := range []string{e2etest.Hang, e2etest.Deaf} {
 		r := newRehearsal(t, e2etest.Script{Do: map[string][]string{"[sig-x] b": {how}}}, "4s", "12s")
 		r.want("the rehearsal, where a test is "+how, r.main(r.args()...), verdict.ExitInconclusive, "finished:     FAILURE (ended by its timeout of 4s", "verdict:      inconclusive")
@@ -186,6 +189,9 @@ func TestAJobKilledByItsTimeoutLeavesItsResults(t *testing.T) {
 // A script does not pass Prow's interrupt on: the run stops by itself when the
 // timeout of the job comes, and leaves the grace period to the script.
 func TestAJobInAScriptStopsAtTheTimeout(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it waits for a timeout")
+	}
 	r := newRehearsal(t, e2etest.Script{Do: map[string][]string{"[sig-x] b": {e2etest.Hang}}}, "4s", "30s")
 	command := fmt.Sprintf(`trap : INT; op-readiness run --e2e-binary=%s --spec-dir=%s; code=$?; echo "teardown after $code"; exit $code`, r.fake.Binary(), r.specs)
 	r.want("the rehearsal", r.main(r.args("--command", command)...), verdict.ExitInconclusive, "finished:     FAILURE", "teardown after 3")

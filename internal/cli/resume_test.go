@@ -87,6 +87,9 @@ func (s *scene) passed() map[string]bool {
 // and runs nothing twice but what passed in the batch that was killed: nobody has
 // read ginkgo's report of that.
 func TestKilledAnywhereAndResumed(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it starts thirty runs")
+	}
 	temp := t.TempDir()
 	t.Setenv("TMPDIR", temp)
 	killed := 0

@@ -89,6 +89,9 @@ func TestRunWithoutACluster(t *testing.T) {
 }
 
 func TestAServerThatGoesAwayHalfWay(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it waits for two minutes")
+	}
 	t.Parallel() // it is asked again and again, for two minutes
 	s := newScene(t, e2etest.Script{Do: map[string][]string{"[sig-x] e [Disruptive]": {e2etest.Outage}}})
 	s.want("the run", s.main(s.args()...), verdict.ExitInconclusive, "does not answer", "core-network-e is error", "core-network-f is error")
@@ -141,6 +144,9 @@ func TestAFullDisk(t *testing.T) {
 }
 
 func TestAReportFolderThatIsRemovedEndsTheRun(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it waits for as long as a folder may be gone")
+	}
 	t.Parallel() // it may come back, for 5 s
 	s := newScene(t, e2etest.Script{Do: map[string][]string{"[sig-x] b": {e2etest.Wait}}})
 	done := make(chan said, 1)

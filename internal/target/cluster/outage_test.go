@@ -115,6 +115,9 @@ func TestOutagesAreToldAsWhoeverMetThem(t *testing.T) {
 
 // A watch is ended, and taken up again, when the time is up that every request has.
 func TestTheEndOfAWatchIsNoOutage(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it waits for half a minute")
+	}
 	t.Parallel()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")

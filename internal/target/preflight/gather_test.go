@@ -505,6 +505,9 @@ func TestAServerThatFailsNowAndThenIsAskedAgain(t *testing.T) {
 }
 
 func TestABrokenServerMakesNothingAbsent(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it waits for as long as an outage may last")
+	}
 	t.Parallel()
 	kubeconfig, _ := played(t, func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/version" {
