@@ -171,8 +171,8 @@ func (p *Planning) testLists(ctx context.Context) ([]*specs.TestList, error) {
 	return lists, nil
 }
 
-// standard returns the cases that hold for a Kubernetes version.
-func (p *Planning) standard(version string) ([]specs.Case, error) {
+// specs returns the spec files, read once.
+func (p *Planning) specs() (*specs.Set, error) {
 	if p.set == nil {
 		set, err := Specs(p.SpecDir, p.notes())
 		if err != nil {
@@ -180,7 +180,16 @@ func (p *Planning) standard(version string) ([]specs.Case, error) {
 		}
 		p.set = set
 	}
-	cases, err := p.set.For(version)
+	return p.set, nil
+}
+
+// standard returns the cases that hold for a Kubernetes version.
+func (p *Planning) standard(version string) ([]specs.Case, error) {
+	set, err := p.specs()
+	if err != nil {
+		return nil, err
+	}
+	cases, err := set.For(version)
 	if err != nil {
 		return nil, wrongf("%w", err)
 	}

@@ -52,7 +52,7 @@ func (p *Prepared) gather(ctx context.Context) error {
 
 // AddStandard adds the cases that findings are held against.
 func AddStandard(facts *preflight.Facts, from *Planning) error {
-	set, err := Specs(from.SpecDir, from.notes())
+	set, err := from.specs()
 	if err != nil {
 		return err
 	}

@@ -217,14 +217,13 @@ func (p *Prepared) reach(ctx context.Context) error {
 	if err := p.makeCluster(ctx); err != nil {
 		return err
 	}
-	declared, before := p.Manifest.Declared, p.Manifest.Cluster
+	before := p.Manifest.Cluster
 	if err := p.connect(ctx); err != nil || p.Previous == nil {
 		return err
 	}
 	if p.Manifest.Cluster.ServerVersion != before.ServerVersion {
 		return wrongf("--resume %s: the run was on Kubernetes %s, and this cluster is %s: name the right --kubeconfig", p.req.Resume, before.ServerVersion, p.Manifest.Cluster.ServerVersion)
 	}
-	p.Manifest.Declared = declared
 	if p.req.Preflight == PreflightOff {
 		return nil
 	}

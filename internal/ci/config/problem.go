@@ -75,14 +75,14 @@ func (p Problems) sorted() Problems {
 // oneOf is the fix of an unknown name: what there is, and what was likely
 // meant.
 func oneOf(name string, allowed []string) string {
-	mend := "there is none"
+	fix := "there is none"
 	if len(allowed) > 0 {
-		mend = "use " + text.Or(allowed)
+		fix = "use " + text.Or(allowed)
 	}
 	if near := specs.Nearest(name, allowed); near != "" && len(allowed) > 1 {
-		mend += "; did you mean " + near + "?"
+		fix += "; did you mean " + near + "?"
 	}
-	return mend
+	return fix
 }
 
 func clip(s string) string { return text.Cut(s, 120) }
