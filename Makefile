@@ -9,7 +9,7 @@ BIN := bin/op-readiness
 # The Kubernetes version of the simulated cluster that tests and demo use.
 KUBERNETES_VERSION ?= v1.36.3
 # What a simulated cluster and a run on it are made of.
-BINARIES := kube-apiserver kube-controller-manager kube-scheduler kubectl etcd kwok kwokctl e2e.test
+BINARIES := kube-apiserver kube-controller-manager kube-scheduler kubectl etcd kwok kwokctl e2e.test op-readiness.test
 
 .PHONY: help
 help: ## List the targets

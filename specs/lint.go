@@ -61,7 +61,7 @@ func (s *Set) lintAgainst(list *TestList) []Problem {
 	if err != nil {
 		return []Problem{{Message: fmt.Sprintf("the list of tests does not say for which Kubernetes it is: %v", err)}}
 	}
-	names := list.Names()
+	names := slices.Concat(list.Names(), OwnTests().Names())
 	var problems []Problem
 	var near *index
 	for i := range cases {

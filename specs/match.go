@@ -1,16 +1,18 @@
 package specs
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 )
 
-// SuiteName is what ginkgo puts before the name of every test of e2e.test when
-// it holds a focus or a skip against it.
+// SuiteName is what ginkgo puts before the name of every test, of either suite,
+// when it holds a focus or a skip against it.
 const SuiteName = "Kubernetes e2e suite"
 
 // Matcher is a compiled [Selector].
 type Matcher struct {
+	suite       Suite
 	focus, skip *regexp.Regexp
 }
 
@@ -18,7 +20,7 @@ type Matcher struct {
 // are held, unanchored, against the suite's name, a space and the test's name,
 // and an empty one filters nothing.
 func (s Selector) Compile() (*Matcher, error) {
-	m := &Matcher{}
+	m := &Matcher{suite: cmp.Or(s.Suite, Kubernetes)}
 	var err error
 	if s.Focus != "" {
 		if m.focus, err = regexp.Compile(s.Focus); err != nil {
@@ -33,8 +35,12 @@ func (s Selector) Compile() (*Matcher, error) {
 	return m, nil
 }
 
-// Matches reports whether ginkgo would run the test of that name.
+// Matches reports whether the test of that name is of the selector's suite, and
+// ginkgo would run it.
 func (m *Matcher) Matches(name string) bool {
+	if SuiteOf(name) != m.suite {
+		return false
+	}
 	text := SuiteName + " " + name
 	return (m.focus == nil || m.focus.MatchString(text)) && (m.skip == nil || !m.skip.MatchString(text))
 }

@@ -48,6 +48,7 @@ func (r *reader) nativeFile(root *yaml.Node, set *Set) {
 			c.Category = category
 			c.References = slices.Concat(references, c.References)
 			r.checkCase(&c, o.line)
+			c.onTrial()
 			c.Labels = append([]string{impliedLabel(&c)}, c.Labels...)
 			set.add(c, o)
 		}
@@ -65,8 +66,17 @@ func (r *reader) category(n *yaml.Node) Category {
 	return c
 }
 
+// onTrial makes a trial of a case of this project's own tests that nobody has seen
+// on real Windows nodes.
+func (c *Case) onTrial() {
+	own := func(s Selector) bool { return s.Suite == OpReadiness }
+	if len(c.Seen) == 0 && slices.ContainsFunc(c.Tests, own) {
+		c.Kind, c.ID = Trial, c.ID+trialSuffix
+	}
+}
+
 func impliedLabel(c *Case) string {
-	if c.Kind != Additional && (c.Category.Core() || c.Kind == Rule) {
+	if c.Kind != Additional && c.Kind != Trial && (c.Category.Core() || c.Kind == Rule) {
 		return LabelRequired
 	}
 	return LabelOptional
@@ -109,6 +119,7 @@ func (r *reader) nativeCase(n *yaml.Node) (Case, origin, bool) {
 		{"duration", func(_, v *yaml.Node) { c.Duration = r.duration(v, "duration") }},
 		{"timeout", func(_, v *yaml.Node) { c.Timeout = r.duration(v, "timeout") }},
 		{"skipProviders", func(_, v *yaml.Node) { c.SkipProviders = r.providers(v) }},
+		{"seen", func(_, v *yaml.Node) { c.Seen = r.seen(v) }},
 		{"labels", func(_, v *yaml.Node) { c.Labels = r.labels(v) }},
 		{"references", func(_, v *yaml.Node) { c.References = r.references(v) }},
 	})
@@ -172,6 +183,7 @@ func (r *reader) versions(n *yaml.Node) (v VersionRange) {
 func (r *reader) selector(n *yaml.Node) (s Selector) {
 	focused, counted := false, false
 	if !r.mapping(n, "an entry of tests", []field{
+		{"suite", func(_, v *yaml.Node) { s.Suite = Suite(r.oneOf(v, "suite", string(Kubernetes), string(OpReadiness))) }},
 		{"focus", func(_, v *yaml.Node) {
 			s.Focus = r.focus(v)
 			focused = s.Focus != ""
@@ -316,6 +328,15 @@ func (r *reader) references(n *yaml.Node) []string {
 	return references
 }
 
+// seen reads the links that end a trial.
+func (r *reader) seen(n *yaml.Node) []string {
+	links := r.references(n)
+	if len(links) != 2 || links[0] == links[1] {
+		r.problem(n.Line, "", "seen has two links: to a run on real Windows nodes in which the tests passed, and to one in which they failed")
+	}
+	return links
+}
+
 // checkCase finds what does not go together in a case.
 func (r *reader) checkCase(c *Case, line int) {
 	bad := func(format string, args ...any) { r.problem(line, c.ID, format, args...) }
@@ -344,9 +365,26 @@ func (r *reader) checkCase(c *Case, line int) {
 	case (c.Proof == ProofFull || c.Proof == ProofPart) && len(c.Tests) == 0:
 		bad("proof %s needs tests", c.Proof)
 	}
+	own := slices.ContainsFunc(c.Tests, func(s Selector) bool { return s.Suite == OpReadiness })
+	switch {
+	case own && !compiledFor(c.Kubernetes.From):
+		bad("tests of suite %s need kubernetes.from: it is compiled for Kubernetes %s and newer", OpReadiness, oldestSuite)
+	case own && c.Conditions.Steer != "":
+		bad("tests of suite %s say themselves where their pods go: leave steer out", OpReadiness)
+	case !own && len(c.Seen) > 0:
+		bad("seen is for tests of suite %s", OpReadiness)
+	}
 	if c.Category.Core() && c.Kind == Requirement && c.Proof == ProofFull && len(c.Images) > 0 {
 		bad("Core allows agnhost and pause only, so image exceptions and proof full do not go together")
 	}
+}
+
+// compiledFor reports whether suite op-readiness is compiled for a Kubernetes
+// version and all newer ones.
+func compiledFor(from string) bool {
+	v, err := ParseVersion(from)
+	oldest, _ := ParseVersion(oldestSuite)
+	return err == nil && v.Compare(oldest) >= 0
 }
 
 func (r *reader) checkRule(c *Case, bad func(string, ...any)) {

@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 // TestList is what an e2e.test binary has to run.
@@ -109,10 +110,10 @@ func ParseTestList(r io.Reader) (*TestList, error) {
 	return list, nil
 }
 
-// sourcePath makes a path that the linker recorded relative to Kubernetes'
-// own folder, wherever and however the binary was built.
+// sourcePath makes a path that the linker recorded relative to the folder of
+// Kubernetes, or of this project, wherever and however the binary was built.
 func sourcePath(file string) string {
-	if i := strings.LastIndex(file, "test/e2e"); i >= 0 {
+	if i := max(strings.LastIndex(file, "test/e2e"), strings.LastIndex(file, "suite/")); i >= 0 {
 		return file[i:]
 	}
 	return file
@@ -155,6 +156,23 @@ func PackCatalogue(list *TestList) ([]byte, error) {
 
 //go:embed catalogue/*.txt.gz
 var catalogueFiles embed.FS
+
+//go:embed catalogue/op-readiness.txt
+var ownTests []byte
+
+// oldestSuite is the oldest Kubernetes for which suite op-readiness is compiled.
+const oldestSuite = "1.34"
+
+// OwnTests returns the tests of suite [OpReadiness], which are the same for all
+// versions of Kubernetes that it is compiled for. It is read once; callers must
+// not change it.
+var OwnTests = sync.OnceValue(func() *TestList {
+	list, err := ParseTestList(bytes.NewReader(ownTests))
+	if err != nil {
+		panic("catalogue/op-readiness.txt: " + err.Error()) // a test reads it
+	}
+	return list
+})
 
 // Catalogues returns the Kubernetes versions whose lists of tests come with
 // this package, oldest first, such as "v1.36.3".

@@ -2,6 +2,7 @@ package specs
 
 import (
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -36,7 +37,35 @@ const (
 	// Additional is a test worth running that the standard does not ask for.
 	// It never gates.
 	Additional Kind = "additional"
+	// Trial is a case of suite [OpReadiness] whose tests were not yet seen to pass
+	// and to fail on a real Windows node. It runs when it is asked for, and decides
+	// nothing. No spec file says so: it is one until Case.Seen says otherwise.
+	Trial Kind = "trial"
 )
+
+// trialSuffix ends the id of a trial: that without it is the requirement's, which
+// has a case of its own meanwhile.
+const trialSuffix = "-trial"
+
+// Suite is a test binary.
+type Suite string
+
+// The suites.
+const (
+	// Kubernetes is e2e.test, and what a selector means that names no suite.
+	Kubernetes Suite = "kubernetes"
+	// OpReadiness is op-readiness.test, this project's own tests.
+	OpReadiness Suite = "op-readiness"
+)
+
+// SuiteOf returns the suite that a test is of. All tests of [OpReadiness], and no
+// others, carry its tag.
+func SuiteOf(test string) Suite {
+	if strings.Contains(test, "["+string(OpReadiness)+"]") {
+		return OpReadiness
+	}
+	return Kubernetes
+}
 
 // Proof says how much of the requirement the tests of a case show.
 type Proof string
@@ -109,14 +138,26 @@ type Case struct {
 	Timeout time.Duration `yaml:"timeout,omitempty" json:"timeout,omitempty"`
 	// SkipProviders are e2e providers on which the tests cannot run.
 	SkipProviders []ProviderSkip `yaml:"skipProviders,omitempty" json:"skipProviders,omitempty"`
-	Labels        []string       `yaml:"labels,omitempty" json:"labels,omitempty"`
-	References    []string       `yaml:"references,omitempty" json:"references,omitempty"`
+	// Seen ends a trial: links to a run on real Windows nodes in which the tests
+	// passed, and to one in which they failed for the reason that they are to find.
+	Seen       []string `yaml:"seen,omitempty" json:"seen,omitempty"`
+	Labels     []string `yaml:"labels,omitempty" json:"labels,omitempty"`
+	References []string `yaml:"references,omitempty" json:"references,omitempty"`
 }
 
 // Gates reports whether the case can keep a cluster from being ready:
 // requirements and rules do, except those of Extend.Worker.
 func (c *Case) Gates() bool {
-	return c.Kind != Additional && c.Category != ExtendWorker
+	return c.Kind != Additional && c.Kind != Trial && c.Category != ExtendWorker
+}
+
+// Proves returns the id of the requirement that the case is about: its own, but
+// for a trial.
+func (c *Case) Proves() string {
+	if c.Kind == Trial {
+		return strings.TrimSuffix(c.ID, trialSuffix)
+	}
+	return c.ID
 }
 
 // VersionRange is a range of Kubernetes minor versions, both ends included;
@@ -126,9 +167,11 @@ type VersionRange struct {
 	To   string `yaml:"to,omitempty" json:"to,omitempty"`
 }
 
-// Selector selects tests of e2e.test by their full names, as ginkgo does: a
+// Selector selects tests of a suite by their full names, as ginkgo does: a
 // regular expression is held against "Kubernetes e2e suite " and the name.
 type Selector struct {
+	// Suite is the test binary; "" is [Kubernetes].
+	Suite Suite  `yaml:"suite,omitempty" json:"suite,omitempty"`
 	Focus string `yaml:"focus" json:"focus"`
 	// Skip takes tests away that Focus selects; "" takes none.
 	Skip string `yaml:"skip,omitempty" json:"skip,omitempty"`

@@ -49,10 +49,32 @@ func DryRun(ctx context.Context, req Request, look bool) (*Dry, error) {
 	}
 	dry := &Dry{Plan: made, Excuse: func(c *result.PlannedCase) string { return verdict.Declared(c, &req.Declared) }}
 	dry.Tests = dry.names(max(r.Shard, 1))
-	if len(dry.Tests) > 0 {
-		err = binary.DryRun(ctx, dry.Tests)
+	upstream, own := bySuite(dry.Tests)
+	if len(upstream) > 0 {
+		if err := binary.DryRun(ctx, upstream); err != nil {
+			return dry, err
+		}
 	}
-	return dry, err
+	if len(own) > 0 {
+		binary, err := r.OwnBinary(ctx, binary.Version)
+		if err != nil {
+			return dry, err
+		}
+		return dry, binary.DryRun(ctx, own)
+	}
+	return dry, nil
+}
+
+// bySuite parts names of tests into those of e2e.test and of op-readiness.test.
+func bySuite(names []string) (upstream, own []string) {
+	for _, name := range names {
+		if specs.SuiteOf(name) == specs.OpReadiness {
+			own = append(own, name)
+		} else {
+			upstream = append(upstream, name)
+		}
+	}
+	return upstream, own
 }
 
 // names are those of the tests of a shard of which a case is not excused.

@@ -39,6 +39,10 @@ func (p *Prepared) Execute(ctx context.Context) error {
 		Folder:   p.folder,
 		Binary:   p.binary,
 		Flags:    p.flags(),
+
+		OwnBinary: p.own,
+		OwnArgs:   p.settings.SuiteArgs,
+
 		Env:      append(slices.Clone(p.req.Environ), "TMPDIR="+temp.Path), // e2e.test leaves files there
 		Cluster:  p.cluster,
 		Observer: observer,

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/windows-op-readiness/windows-op-readiness/internal/engine/binaries"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/engine/binaries/suite"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/engine/e2e"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/engine/plan"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/outcome/result"
@@ -26,6 +27,9 @@ type Planning struct {
 	KubernetesVersion string
 	// E2EBinary is the e2e.test to use; "" takes one out of Binaries.
 	E2EBinary string
+	// SuiteBinary is the op-readiness.test to use, where the plan has tests of it;
+	// "" takes one out of Binaries.
+	SuiteBinary string
 	// Binaries are fetched or built when they are not there; nil is the user's
 	// cache.
 	Binaries *binaries.Store
@@ -113,6 +117,47 @@ func (p *Planning) Binary(ctx context.Context, version string) (*e2e.Binary, err
 		return nil, wrongf("--e2e-binary: %w", err)
 	}
 	return b, err
+}
+
+// OwnBinary returns the op-readiness.test that goes with an e2e.test of that
+// version: the one that was named, or one from the cache.
+func (p *Planning) OwnBinary(ctx context.Context, e2eVersion string) (*e2e.Binary, error) {
+	path := p.SuiteBinary
+	if path == "" {
+		store, err := p.store()
+		if err != nil {
+			return nil, err
+		}
+		paths, err := store.Get(ctx, suiteVersion(e2eVersion), binaries.OpReadinessTest)
+		if err != nil {
+			return nil, err
+		}
+		path = paths[binaries.OpReadinessTest]
+	}
+	b, err := e2e.OpenOwn(ctx, path, e2eVersion, suite.Hash())
+	if err != nil && p.SuiteBinary != "" && ctx.Err() == nil {
+		return nil, wrongf("--suite-binary: %w", err)
+	}
+	return b, err
+}
+
+// suiteVersion returns for which Kubernetes op-readiness.test is built where e2e.test
+// is of a version: the pinned one of its minor version, if there is one. Patch
+// versions do not matter to it.
+func suiteVersion(e2eVersion string) string {
+	of := func(version string) string {
+		v, err := specs.ParseVersion(version)
+		if err != nil {
+			return version
+		}
+		return v.MinorString()
+	}
+	for _, pinned := range binaries.PinnedVersions() {
+		if of(pinned) == of(e2eVersion) {
+			return pinned
+		}
+	}
+	return e2eVersion
 }
 
 func (p *Planning) store() (*binaries.Store, error) {

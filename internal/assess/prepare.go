@@ -9,9 +9,11 @@ import (
 	"fmt"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
+	"github.com/windows-op-readiness/windows-op-readiness/internal/engine/binaries/suite"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/engine/e2e"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/engine/run"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/outcome/conformance"
@@ -44,6 +46,7 @@ type Prepared struct {
 	folder   *result.Folder
 	tests    *specs.TestList
 	binary   *e2e.Binary
+	own      *e2e.Binary // op-readiness.test, where the plan has tests of it
 	cluster  *cluster.Cluster
 	facts    *preflight.Facts
 	held     *lease.Lock
@@ -116,10 +119,19 @@ func (p *Prepared) begin(ctx context.Context) error {
 	if err := e2e.CheckExtra(r.Settings.E2EArgs); err != nil {
 		return wrongf("--e2e-arg: %w", err)
 	}
+	if err := e2e.CheckOwn(r.Settings.SuiteArgs); err != nil {
+		return wrongf("--suite-arg: %w", err)
+	}
 	if r.E2EBinary != "" {
 		var err error
 		if p.settings.E2EBinary, err = filepath.Abs(r.E2EBinary); err != nil {
 			return wrongf("--e2e-binary: %w", err)
+		}
+	}
+	if r.SuiteBinary != "" {
+		var err error
+		if p.settings.SuiteBinary, err = filepath.Abs(r.SuiteBinary); err != nil {
+			return wrongf("--suite-binary: %w", err)
 		}
 	}
 	p.settings.Procs = max(p.settings.Procs, 1)
@@ -178,11 +190,14 @@ func (p *Prepared) reopen(context.Context) error {
 	if err := e2e.CheckExtra(p.settings.E2EArgs); err != nil {
 		return wrongf("--resume %s: %s has e2e.test's arguments (settings.e2eArgs): %w", r.Resume, result.ManifestFile, err)
 	}
+	if err := e2e.CheckOwn(p.settings.SuiteArgs); err != nil {
+		return wrongf("--resume %s: %s has op-readiness.test's arguments (settings.suiteArgs): %w", r.Resume, result.ManifestFile, err)
+	}
 	p.Manifest.Reopen()
 	if r.Kubeconfig == "" {
 		r.Kubeconfig, r.Context = p.Manifest.Target.Kubeconfig, p.Manifest.Target.Context
 	}
-	r.E2EBinary, r.Provider = p.settings.E2EBinary, p.Plan.Provider
+	r.E2EBinary, r.SuiteBinary, r.Provider = p.settings.E2EBinary, p.settings.SuiteBinary, p.Plan.Provider
 	return nil
 }
 
@@ -201,7 +216,7 @@ func (p *Prepared) finished() bool {
 	if err != nil || !before.Finished || before.Interrupted || before.OutOfTime || before.Manifest.Verdict == "" {
 		return false // whoever opens it for writing says what is wrong
 	}
-	if e2e.CheckExtra(before.Manifest.Settings.E2EArgs) != nil {
+	if e2e.CheckExtra(before.Manifest.Settings.E2EArgs) != nil || e2e.CheckOwn(before.Manifest.Settings.SuiteArgs) != nil {
 		return false // likewise
 	}
 	if len(run.Due(before.Plan, before.Manifest, before, p.changed(before.Manifest.Settings).Retries)) > 0 {
@@ -312,7 +327,21 @@ func (p *Prepared) choose(ctx context.Context) error {
 	}
 	p.Manifest.E2EVersion, p.Manifest.PlanDigest, p.Manifest.Settings = p.binary.Version, p.Plan.Digest, p.settings
 	p.Due = run.Tests(p.Plan, p.Manifest)
-	return nil
+	return p.chooseOwn(ctx)
+}
+
+// chooseOwn finds the op-readiness.test for the plan, if it has tests of it.
+func (p *Prepared) chooseOwn(ctx context.Context) error {
+	if !slices.ContainsFunc(p.Plan.Tests, func(t result.PlannedTest) bool { return specs.SuiteOf(t.Name) == specs.OpReadiness }) {
+		return nil
+	}
+	if was := p.Manifest.SuiteHash; was != "" && was != suite.Hash() {
+		return wrongf("--resume %s: the run's own tests are those of another op-readiness (%s): go on with that one", p.req.Resume, was)
+	}
+	p.Manifest.SuiteHash = suite.Hash()
+	var err error
+	p.own, err = p.req.OwnBinary(ctx, p.Manifest.E2EVersion)
+	return err
 }
 
 // chooseBinary finds the e2e.test for the server's version, and refuses one
@@ -356,8 +385,10 @@ func (p *Prepared) chooseAgain(ctx context.Context) error {
 	p.Manifest.Settings = p.settings
 	p.Due = run.Due(p.Plan, p.Manifest, p.Previous, p.settings.Retries)
 	var err error
-	p.binary, err = p.req.Binary(ctx, p.Manifest.E2EVersion)
-	return err
+	if p.binary, err = p.req.Binary(ctx, p.Manifest.E2EVersion); err != nil {
+		return err
+	}
+	return p.chooseOwn(ctx)
 }
 
 // create inspects the cluster, and makes the results folder.

@@ -96,8 +96,8 @@ func newE2EFetchCommand(s *Surroundings) *cobra.Command {
 line, in the order of the arguments. Without arguments: e2e.test and ginkgo.
 
 Names: e2e.test, ginkgo, kubectl, kube-apiserver, kube-controller-manager,
-kube-scheduler, kubelet, kube-proxy, agnhost (always built), etcd (the version that
-Kubernetes requires), kwok, kwokctl.`,
+kube-scheduler, kubelet, kube-proxy, etcd (the version that Kubernetes requires),
+kwok, kwokctl; and, always built, agnhost and op-readiness.test.`,
 		Example: `  # The path of the newest pinned e2e.test
   op-readiness e2e fetch e2e.test
 

@@ -142,7 +142,17 @@ func writePlan(w io.Writer, p *result.Plan, format string) error {
 	if err := t.Write(w, report.Format(format)); err != nil || format != string(report.FormatTable) {
 		return err
 	}
-	fmt.Fprintf(w, "\n%d cases, %d tests of e2e.test %s\n", len(p.Cases), len(p.Tests), p.KubernetesVersion)
+	own := 0
+	for i := range p.Tests {
+		if specs.SuiteOf(p.Tests[i].Name) == specs.OpReadiness {
+			own++
+		}
+	}
+	fmt.Fprintf(w, "\n%d cases, %d tests of e2e.test %s", len(p.Cases), len(p.Tests)-own, p.KubernetesVersion)
+	if own > 0 {
+		fmt.Fprintf(w, " and %d of op-readiness.test", own)
+	}
+	fmt.Fprintln(w)
 	for i, load := range plan.Loads(p) {
 		if p.EmptyShard(i + 1) {
 			fmt.Fprintf(w, "shard %d of %d: empty, with nothing to run\n", i+1, p.Shards)
@@ -179,21 +189,24 @@ func githubMatrix(p *result.Plan) matrix {
 	return m
 }
 
+// programs are the test binaries, by suite.
+var programs = map[specs.Suite]string{specs.Kubernetes: "e2e.test", specs.OpReadiness: "op-readiness.test"}
+
 // writeCommands writes a shell script that runs the plan by hand.
 func writeCommands(w io.Writer, p *result.Plan) error {
-	fmt.Fprintf(w, "# e2e.test %s; run each line by itself, with KUBECONFIG set\n", p.KubernetesVersion)
+	fmt.Fprintf(w, "# Kubernetes %s; run each line by itself, with KUBECONFIG set\n", p.KubernetesVersion)
 	flags := e2e.Flags{Provider: p.Provider}
 	var names []string
 	for i := range p.Tests {
 		t := &p.Tests[i]
 		names = append(names, t.Name)
 		if i+1 < len(p.Tests) {
-			if next := &p.Tests[i+1]; next.Phase == t.Phase && next.Conditions == t.Conditions {
+			if next := &p.Tests[i+1]; next.Phase == t.Phase && next.Conditions == t.Conditions && specs.SuiteOf(next.Name) == specs.SuiteOf(t.Name) {
 				continue
 			}
 		}
 		fmt.Fprintf(w, "\n# %s, %s: %d tests\n", t.Phase, t.Conditions, len(names))
-		line := "e2e.test"
+		line := programs[specs.SuiteOf(t.Name)]
 		for _, arg := range append(append(flags.Args(), "--ginkgo.v"), e2e.FocusArgs(names)...) {
 			line += " " + shellQuote(arg)
 		}

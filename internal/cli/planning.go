@@ -22,9 +22,11 @@ type planOptions struct {
 	Labels       []string
 	Capabilities []string
 	Additional   bool
+	Trial        bool
 	SpecDir      string
 	Provider     string
 	E2EBinary    string
+	SuiteBinary  string
 	Shards       int
 	DurationsDir string
 	RuntimeClass string
@@ -39,6 +41,8 @@ func (o *planOptions) addFlags(cmd *cobra.Command, defaultVersion string) {
 	f.StringSliceVar(&o.Labels, "label", nil, "only cases with one of these labels")
 	f.StringSliceVar(&o.Capabilities, "capability", nil, "only cases that need one of these capabilities")
 	f.BoolVar(&o.Additional, "additional", false, "also tests beyond the standard; they never gate")
+	f.BoolVar(&o.Trial, "trial", false, "also cases whose tests nobody has seen pass and fail on real Windows nodes yet; they decide nothing")
+	f.StringVar(&o.SuiteBinary, "suite-binary", "", "op-readiness.test to use (default one from the cache, built)")
 	f.IntVar(&o.Shards, "shards", 1, "into how many shards the plan is cut")
 	f.StringVar(&o.DurationsDir, "durations", "", "results folder that says how long tests take")
 	f.StringVar(&o.RuntimeClass, "runtime-class", "", "runtime class for Windows pods, such as runhcs-wcow-process or runhcs-wcow-hypervisor")
@@ -73,7 +77,7 @@ func (o *planOptions) validate() error {
 	if o.Shards < 1 {
 		return usageErrorf("--shards: a plan has at least 1 shard, not %d", o.Shards)
 	}
-	o.selection = result.Selection{Cases: o.Cases, Labels: o.Labels, Capabilities: o.Capabilities, Additional: o.Additional}
+	o.selection = result.Selection{Cases: o.Cases, Labels: o.Labels, Capabilities: o.Capabilities, Additional: o.Additional, Trial: o.Trial}
 	for _, name := range o.Categories {
 		c, err := specs.ParseCategory(name)
 		if err != nil {
@@ -97,6 +101,7 @@ func (o *planOptions) planning(s *Surroundings) (*assess.Planning, error) {
 		Selection:         o.selection,
 		KubernetesVersion: o.KubernetesVersion,
 		E2EBinary:         o.E2EBinary,
+		SuiteBinary:       o.SuiteBinary,
 		Binaries:          store,
 		Provider:          o.Provider,
 		RuntimeClass:      o.RuntimeClass,

@@ -43,6 +43,7 @@ type runOptions struct {
 	DockerConfig         string
 	RepoList             string
 	E2EArgs              []string
+	SuiteArgs            []string
 	ConformanceJUnit     []string
 	Steer                string
 	Lock                 bool
@@ -126,6 +127,7 @@ func (o *runOptions) addFlags(cmd *cobra.Command) {
 	f.StringVar(&o.DockerConfig, "e2e-docker-config-file", "", "docker credentials with which nodes pull test images")
 	f.StringVar(&o.RepoList, "kube-test-repo-list", "", "file that overrides the registries of test images")
 	f.StringArrayVar(&o.E2EArgs, "e2e-arg", nil, "further argument of e2e.test, such as --prepull-images=true; may be repeated")
+	f.StringArrayVar(&o.SuiteArgs, "suite-arg", nil, "further argument of op-readiness.test, such as --readiness.shorten=10; may be repeated")
 	f.StringSliceVar(&o.ConformanceJUnit, "conformance-junit", nil, "JUnit of a Linux conformance run; may be repeated")
 	f.StringVar(&o.Steer, "steer", assess.SteerAuto, "put pods where cases want them: by an admission policy (policy), where the API server has it (auto), by cordoning the nodes of the other system (cordon), or not (off)")
 	f.BoolVar(&o.Lock, "lock", true, "keep other runs off the cluster, with a Lease in the namespace default")
@@ -180,6 +182,9 @@ func (o *runOptions) validate() error {
 	}
 	if err := e2e.CheckExtra(o.E2EArgs); err != nil {
 		return usageErrorf("--e2e-arg: %w", err)
+	}
+	if err := e2e.CheckOwn(o.SuiteArgs); err != nil {
+		return usageErrorf("--suite-arg: %w", err)
 	}
 	if err := report.ValidFormat(report.Format(o.Output)); err != nil {
 		return usageErrorf("--output: %w", err)

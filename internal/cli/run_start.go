@@ -165,6 +165,8 @@ func (o *runOptions) settings() result.Settings {
 		DockerConfig:         o.DockerConfig,
 		RepoList:             o.RepoList,
 		E2EArgs:              o.E2EArgs,
+		SuiteBinary:          absolute(o.SuiteBinary),
+		SuiteArgs:            o.SuiteArgs,
 	}
 }
 
@@ -186,6 +188,8 @@ func (o *runOptions) change(given func(flag string) bool) func(*result.Settings)
 			"e2e-docker-config-file":  func() { s.DockerConfig = now.DockerConfig },
 			"kube-test-repo-list":     func() { s.RepoList = now.RepoList },
 			"e2e-arg":                 func() { s.E2EArgs = now.E2EArgs },
+			"suite-binary":            func() { s.SuiteBinary = now.SuiteBinary },
+			"suite-arg":               func() { s.SuiteArgs = now.SuiteArgs },
 		} {
 			if given(flag) {
 				put()

@@ -80,6 +80,7 @@ func TestAStandardThatWasMadeEasier(t *testing.T) {
 	dir := b.run()
 	easier := map[string]func(p *result.Plan, c *result.PlannedCase){
 		"the case is additional":      func(_ *result.Plan, c *result.PlannedCase) { c.Kind = specs.Additional },
+		"the case is on trial":        func(_ *result.Plan, c *result.PlannedCase) { c.Kind = specs.Trial },
 		"the case has no test":        func(_ *result.Plan, c *result.PlannedCase) { c.Proof, c.TestIDs, c.Tests = specs.ProofNone, nil, nil },
 		"the case asks for a feature": func(_ *result.Plan, c *result.PlannedCase) { c.Needs.Condition = append(c.Needs.Condition, "hyperv") },
 		"the case has another test":   func(p *result.Plan, c *result.PlannedCase) { c.TestIDs = []string{other(p, b.target.ID)} },

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/mod/modfile"
 
 	"github.com/windows-op-readiness/windows-op-readiness/internal/engine/binaries/pins"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/engine/binaries/suite"
 )
 
 // build compiles the named binaries of c in work, proves and publishes them.
@@ -44,17 +45,24 @@ func (s *Store) build(ctx context.Context, c component, names []Name, work strin
 		if len(batch) == 0 {
 			continue
 		}
+		module := source
+		if batch[0] == OpReadinessTest {
+			module = filepath.Join(work, "suite")
+			if err := writeSuite(module, mod, sum); err != nil {
+				return err
+			}
+		}
 		s.tellf("%s: building %s (up to %s from a cold build cache, seconds from a warm one)", c, join(batch), usually(batch))
 		what := fmt.Sprintf("%s: building %s", c, join(batch))
 		err := s.stillTelling(what, func() error {
-			_, err := run(ctx, source, s.goEnviron(), s.compile(c, batch, i > 0, out)...)
+			_, err := run(ctx, module, s.goEnviron(), s.compile(c, batch, i > 0, out)...)
 			return err
 		})
 		if err != nil {
 			return err
 		}
 		for _, name := range batch {
-			if err := s.publish(ctx, c, name, filepath.Join(out, s.file(name)), Build, recipes[name].pkg); err != nil {
+			if err := s.publish(ctx, c, name, filepath.Join(out, s.file(name)), Build, name.from()); err != nil {
 				return err
 			}
 		}
@@ -84,6 +92,9 @@ func (s *Store) compile(c component, names []Name, test bool, out string) []stri
 		flags += " -X k8s.io/component-base/version.gitVersion=" + c.version +
 			" -X k8s.io/component-base/version.gitMajor=1" +
 			" -X k8s.io/component-base/version.gitMinor=" + minor(c.version)
+	}
+	if names[0] == OpReadinessTest {
+		flags += " -X " + suite.Module + ".sourceHash=" + suite.Hash()
 	}
 	args := []string{s.goCommand(), "build"}
 	if test {

@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/mod/modfile"
 
+	"github.com/windows-op-readiness/windows-op-readiness/internal/engine/binaries/suite"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/tempdir"
 )
 
@@ -139,6 +140,9 @@ func generateMod(c component, upstream []byte) ([]byte, error) {
 func writeModule(dir string, f family, mod, sum []byte) error {
 	tools := "//go:build tools\n\npackage tools\n\nimport (\n"
 	for _, name := range ofFamily(f, allNames()) {
+		if name == OpReadinessTest {
+			continue // a module of its own, see writeSuite
+		}
 		tools += fmt.Sprintf("\t_ %q\n", recipes[name].pkg)
 	}
 	tools += ")\n"
@@ -149,6 +153,28 @@ func writeModule(dir string, f family, mod, sum []byte) error {
 		}
 	}
 	return nil
+}
+
+// writeSuite writes the module of op-readiness.test to dir. What Kubernetes' own
+// binaries require covers it.
+func writeSuite(dir string, mod, sum []byte) error {
+	if err := suite.Unpack(dir); err != nil {
+		return err
+	}
+	file, err := modfile.Parse("go.mod", mod, nil)
+	if err != nil {
+		return err
+	}
+	if err := file.AddModuleStmt(suite.Module); err != nil {
+		return err
+	}
+	if mod, err = file.Format(); err != nil {
+		return err
+	}
+	if err := os.WriteFile(filepath.Join(dir, "go.mod"), mod, 0o644); err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(dir, "go.sum"), sum, 0o644)
 }
 
 // upstreamMod returns the go.mod of a module at version: from the go command,

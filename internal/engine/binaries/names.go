@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/windows-op-readiness/windows-op-readiness/internal/engine/binaries/suite"
 )
 
 // Name is the file name of a binary, without the ".exe" of Windows.
@@ -17,6 +19,7 @@ const (
 	Scheduler         Name = "kube-scheduler"
 	Kubectl           Name = "kubectl"
 	E2ETest           Name = "e2e.test"
+	OpReadinessTest   Name = "op-readiness.test"
 	Ginkgo            Name = "ginkgo"
 	Kubelet           Name = "kubelet"
 	KubeProxy         Name = "kube-proxy"
@@ -67,6 +70,9 @@ var recipes = map[Name]recipe{
 	Scheduler:         {family: kubernetes, pkg: "k8s.io/kubernetes/cmd/kube-scheduler", cold: 30 * time.Second, prove: []string{"--version"}, says: "Kubernetes v%s"},
 	Kubectl:           {family: kubernetes, pkg: "k8s.io/kubernetes/cmd/kubectl", cold: time.Minute, prove: []string{"version", "--client"}, says: "Client Version: v%s"},
 	E2ETest:           {family: kubernetes, pkg: "k8s.io/kubernetes/test/e2e", test: true, cold: 5 * time.Minute, prove: []string{"--version"}, says: "v%s"},
+	// The tests that Kubernetes lacks, with its e2e framework. Most of what they
+	// are made of e2e.test is made of, too.
+	OpReadinessTest: {family: kubernetes, pkg: suite.Module, test: true, cold: 4 * time.Minute, prove: []string{"--version"}, says: "v%s"},
 	// ginkgo has a version of its own, the one that Kubernetes requires.
 	Ginkgo:    {family: kubernetes, pkg: "github.com/onsi/ginkgo/v2/ginkgo", cold: 10 * time.Second, prove: []string{"version"}, says: "Ginkgo Version 2"},
 	Kubelet:   {family: kubernetes, pkg: "k8s.io/kubernetes/cmd/kubelet", cold: 2 * time.Minute, prove: []string{"--version"}, says: "Kubernetes v%s"},
@@ -77,6 +83,15 @@ var recipes = map[Name]recipe{
 	Etcd:    {family: etcd, pkg: "go.etcd.io/etcd/server/v3", cold: 40 * time.Second, prove: []string{"--version"}, says: "etcd Version: %s"},
 	Kwok:    {family: kwok, pkg: "sigs.k8s.io/kwok/cmd/kwok", cold: time.Minute, prove: []string{"--version"}, says: "kwok version v%s"},
 	Kwokctl: {family: kwok, pkg: "sigs.k8s.io/kwok/cmd/kwokctl", cold: time.Minute, prove: []string{"--version"}, says: "kwokctl version v%s"},
+}
+
+// from says of what a binary is built: its package, and for op-readiness.test the
+// hash of the sources that come with this program.
+func (n Name) from() string {
+	if n == OpReadinessTest {
+		return suite.Module + "@" + suite.Hash()
+	}
+	return recipes[n].pkg
 }
 
 // allNames returns every name that a [Store] knows, sorted.

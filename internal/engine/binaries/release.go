@@ -60,8 +60,8 @@ func (s *Store) bundles(c component, names []Name) ([]bundle, error) {
 			case E2ETest, Ginkgo:
 				tests[name] = "kubernetes/test/bin/" + s.file(name)
 				continue
-			case Agnhost:
-				continue // published in an image only
+			case Agnhost, OpReadinessTest:
+				continue // not published as files
 			}
 			url := fmt.Sprintf("%s/bin/%s/%s/%s", base, goos, goarch, s.file(name))
 			all = append(all, bundle{url, besides(url), map[Name]string{name: ""}})

@@ -38,20 +38,57 @@ var gitVersion = regexp.MustCompile(`^v\d+\.\d+\.\d+[0-9A-Za-z.+-]*$`)
 // can run, and asks for its version. want, if not "", is the version that it
 // must have.
 func Open(ctx context.Context, path, want string) (*Binary, error) {
+	b, err := open(ctx, path, "e2e.test", "--e2e-binary")
+	if err == nil && want != "" && b.Version != want {
+		return nil, fmt.Errorf("%s is e2e.test %s, and %s is asked for: name another --e2e-binary or --kubernetes-version", path, b.Version, want)
+	}
+	return b, err
+}
+
+// OpenOwn is Open for op-readiness.test, which must be for the minor version of
+// e2e.test, and built from the sources of that hash.
+func OpenOwn(ctx context.Context, path, e2eVersion, hash string) (*Binary, error) {
+	b, err := open(ctx, path, "op-readiness.test", "--suite-binary")
+	if err != nil {
+		return nil, err
+	}
+	own, err := specs.ParseVersion(b.Version)
+	if err != nil {
+		return nil, err
+	}
+	other, err := specs.ParseVersion(e2eVersion)
+	if err != nil {
+		return nil, err
+	}
+	if own.MinorString() != other.MinorString() {
+		return nil, fmt.Errorf("%s is op-readiness.test for Kubernetes %s, and the tests are those of %s: name another --suite-binary, or leave it out", path, own.MinorString(), e2eVersion)
+	}
+	out, err := b.ask(ctx, "--suite-version")
+	if err != nil {
+		return nil, err
+	}
+	if said := strings.TrimSpace(string(out)); said != hash {
+		return nil, fmt.Errorf("%s is built from other tests than this op-readiness comes with: its sources are %q, not %s: name another --suite-binary, or leave it out", path, excerpt(out), hash)
+	}
+	return b, nil
+}
+
+// open opens a test binary of that name, which a flag names.
+func open(ctx context.Context, path, name, flag string) (*Binary, error) {
 	abs, err := filepath.Abs(path)
 	if err != nil {
-		return nil, fmt.Errorf("e2e.test %s: %w", path, err)
+		return nil, fmt.Errorf("%s %s: %w", name, path, err)
 	}
 	info, err := os.Stat(abs)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, fmt.Errorf("no e2e.test at %s: get one with 'op-readiness e2e fetch', or leave --e2e-binary out", path)
+		return nil, fmt.Errorf("no %s at %s: get one with 'op-readiness e2e fetch', or leave %s out", name, path, flag)
 	case err != nil:
-		return nil, fmt.Errorf("e2e.test: %w", err)
+		return nil, fmt.Errorf("%s: %w", name, err)
 	case !info.Mode().IsRegular():
-		return nil, fmt.Errorf("e2e.test %s is not a file", path)
+		return nil, fmt.Errorf("%s %s is not a file", name, path)
 	case runtime.GOOS != "windows" && info.Mode()&0o111 == 0:
-		return nil, fmt.Errorf("e2e.test %s is not executable: chmod +x %s", path, path)
+		return nil, fmt.Errorf("%s %s is not executable: chmod +x %s", name, path, path)
 	}
 	b := &Binary{Path: abs}
 	out, err := b.ask(ctx, "--version")
@@ -60,10 +97,7 @@ func Open(ctx context.Context, path, want string) (*Binary, error) {
 	}
 	b.Version = strings.TrimSpace(string(out))
 	if !gitVersion.MatchString(b.Version) {
-		return nil, fmt.Errorf("%s is not a released e2e.test: asked for its version it says %q, not one like v1.36.3", path, excerpt(out))
-	}
-	if want != "" && b.Version != want {
-		return nil, fmt.Errorf("%s is e2e.test %s, and %s is asked for: name another --e2e-binary or --kubernetes-version", path, b.Version, want)
+		return nil, fmt.Errorf("%s is not a released %s: asked for its version it says %q, not one like v1.36.3", path, name, excerpt(out))
 	}
 	return b, nil
 }

@@ -115,3 +115,38 @@ func TestDryRun(t *testing.T) {
 		}
 	}
 }
+
+func TestOpenOwnRefusesAnotherSuite(t *testing.T) {
+	own := func(version, hash string) string {
+		return program(t, "#!/bin/sh\ncase $1 in --version) echo "+version+";; --suite-version) echo "+hash+";; esac\n", 0o755)
+	}
+	for what, c := range map[string]struct{ path, says string }{
+		"one that fits":           {own("v1.36.3", "h1:ours"), ""},
+		"of another patch":        {own("v1.36.9", "h1:ours"), ""},
+		"of another minor":        {own("v1.35.4", "h1:ours"), "is op-readiness.test for Kubernetes 1.35, and the tests are those of v1.36.3"},
+		"of other sources":        {own("v1.36.3", "h1:theirs"), `its sources are "h1:theirs", not h1:ours`},
+		"that does not say":       {own("v1.36.3", ""), `its sources are "", not h1:ours`},
+		"that is an e2e.test":     {e2etest.Install(t, e2etest.Script{Version: "v1.36.3"}).Binary(), "not h1:ours"},
+		"that is not there":       {filepath.Join(t.TempDir(), "gone"), "no op-readiness.test at "},
+		"that is without version": {own("''", "h1:ours"), "is not a released op-readiness.test"},
+	} {
+		_, err := e2e.OpenOwn(t.Context(), c.path, "v1.36.3", "h1:ours")
+		if (err == nil) != (c.says == "") || err != nil && !strings.Contains(err.Error(), c.says) {
+			t.Errorf("%s: error %v, want %q", what, err, c.says)
+		}
+	}
+}
+
+func TestOnlyItsOwnFlagsArePassedToOurSuite(t *testing.T) {
+	if err := e2e.CheckOwn([]string{"--readiness.shorten=10", "-readiness.target-os=linux"}); err != nil {
+		t.Error(err)
+	}
+	for _, arg := range []string{"--ginkgo.focus=x", "--kubeconfig=x", "readiness.shorten=10", "--readiness.shorten", "--readiness", "--", ""} {
+		if err := e2e.CheckOwn([]string{arg}); err == nil {
+			t.Errorf("%q is passed on", arg)
+		}
+	}
+	if err := e2e.CheckExtra([]string{"--readiness.shorten=10"}); err == nil || !strings.Contains(err.Error(), "--suite-arg") {
+		t.Errorf("as a flag of e2e.test: %v", err)
+	}
+}

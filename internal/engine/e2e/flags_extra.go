@@ -25,6 +25,17 @@ func CheckExtra(args []string) error {
 	return nil
 }
 
+// CheckOwn is CheckExtra for op-readiness.test: of its flags, those that begin with
+// --readiness. may be passed on.
+func CheckOwn(args []string) error {
+	for _, arg := range args {
+		if name, ok := flagOf(arg); !ok || !strings.HasPrefix(name, "readiness.") {
+			return fmt.Errorf("%q is not a flag of op-readiness.test with its value: write it as --readiness.NAME=value", arg)
+		}
+	}
+	return nil
+}
+
 // flagOf returns the name of the flag that an argument sets. Without a value of
 // its own, a flag would take the argument after it for one.
 func flagOf(arg string) (name string, ok bool) {
@@ -85,6 +96,7 @@ var flagClasses = []flagClass{
 	{names: "enabled-volume-drivers storage.migratedPlugins storage.testdriver instrumentation.logging.soak.scale instrumentation.logging.soak.timeBetweenWaves logcheck-data-races logcheck-namespaces-regexp logcheck-nodes-regexp", why: "it changes which tests there are, or what they check", fix: leaveOut},
 	{names: "repo-root", why: "the files that tests use are those in e2e.test", fix: leaveOut},
 	{names: "report-complete-ginkgo report-complete-junit report-dir report-prefix spec-dump progress-report-url e2e-output-dir logexporter-gcs-path", why: "reports are op-readiness's to write", fix: "see the results folder (--report-dir)"},
+	{names: "readiness.*", why: "it is a flag of op-readiness.test", fix: useOwn + "--suite-arg"},
 	{names: "test.*", why: "it is for Go's test runner, which e2e.test uses for one test only, the whole suite", fix: leaveOut},
 	{names: "allow_dynamic_housekeeping application_metrics_count_limit boot_id_file container_hints containerd containerd-namespace containerd_env_metadata_whitelist crio_client_timeout disable_root_cgroup_stats docker_only enable_load_reader event_storage_age_limit event_storage_event_limit global_housekeeping_interval housekeeping_interval log_cadvisor_usage machine_id_file max_housekeeping_interval referenced_reset_interval storage_driver_* update_machine_info_interval", why: "it belongs to a library, and does nothing in e2e.test", fix: leaveOut},
 }

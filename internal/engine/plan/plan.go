@@ -16,7 +16,7 @@ import (
 type Request struct {
 	// Cases are those of the standard that hold for the Kubernetes version.
 	Cases []specs.Case
-	// Tests are those that e2e.test has.
+	// Tests are those that e2e.test has. Suite op-readiness comes with this program.
 	Tests     *specs.TestList
 	Provider  string
 	Selection result.Selection
@@ -126,16 +126,20 @@ func match(c *specs.Case, s specs.Selector, list *specs.TestList) ([]specs.Liste
 		return nil, fmt.Errorf("case %s: %w", c.ID, err)
 	}
 	var found []specs.ListedTest
-	for _, t := range list.Tests {
+	tests, of := list.Tests, "e2e.test "+list.Version
+	if s.Suite == specs.OpReadiness {
+		tests, of = specs.OwnTests().Tests, "op-readiness.test"
+	}
+	for _, t := range tests {
 		if m.Matches(t.Name) {
 			found = append(found, t)
 		}
 	}
 	switch {
 	case len(found) == 0:
-		return nil, fmt.Errorf("case %s: focus %q matches no test of e2e.test %s: a case that tests nothing is refused; see 'op-readiness specs lint'", c.ID, s.Focus, list.Version)
+		return nil, fmt.Errorf("case %s: focus %q matches no test of %s: a case that tests nothing is refused; see 'op-readiness specs lint'", c.ID, s.Focus, of)
 	case s.Expect > 0 && len(found) != s.Expect:
-		return nil, fmt.Errorf("case %s: focus %q matches %d tests of e2e.test %s, and %d are expected; see 'op-readiness specs lint'", c.ID, s.Focus, len(found), list.Version, s.Expect)
+		return nil, fmt.Errorf("case %s: focus %q matches %d tests of %s, and %d are expected; see 'op-readiness specs lint'", c.ID, s.Focus, len(found), of, s.Expect)
 	}
 	return found, nil
 }
@@ -178,14 +182,24 @@ func maxPhase(a, b specs.Phase) specs.Phase {
 	return a
 }
 
-// order puts the tests in the order in which they run: what may run in
+// order puts the tests in the order in which they run: trials after all that
+// counts, so that they neither disturb it nor take its time; what may run in
 // parallel first, what may break the cluster last; within a phase those with
-// equal conditions together; and then by name.
+// equal conditions together, and of them those of a suite; and then by name.
 func order(p *result.Plan) {
+	trial := p.OnTrial()
+	rank := func(t *result.PlannedTest) int {
+		if trial[t.ID] {
+			return 1
+		}
+		return 0
+	}
 	slices.SortFunc(p.Tests, func(a, b result.PlannedTest) int {
 		return cmp.Or(
+			cmp.Compare(rank(&a), rank(&b)),
 			cmp.Compare(phaseRank(a.Phase), phaseRank(b.Phase)),
 			cmp.Compare(a.Conditions.String(), b.Conditions.String()),
+			cmp.Compare(specs.SuiteOf(a.Name), specs.SuiteOf(b.Name)),
 			cmp.Compare(a.Name, b.Name),
 			cmp.Compare(a.ID, b.ID),
 		)

@@ -302,6 +302,7 @@ func TestSelection(t *testing.T) {
 		}
 		return n
 	}
+	counted := func(c *specs.Case) bool { return c.Kind != specs.Additional && c.Kind != specs.Trial }
 	needs := func(c *specs.Case, name string) bool {
 		return slices.Contains(c.Needs.Condition, name) || slices.Contains(c.Needs.Means, name)
 	}
@@ -309,19 +310,24 @@ func TestSelection(t *testing.T) {
 		sel  result.Selection
 		keep func(c *specs.Case) bool
 	}{
-		"all":        {result.Selection{}, func(c *specs.Case) bool { return c.Kind != specs.Additional }},
-		"additional": {result.Selection{Additional: true}, func(*specs.Case) bool { return true }},
+		"all":        {result.Selection{}, counted},
+		"additional": {result.Selection{Additional: true}, func(c *specs.Case) bool { return c.Kind != specs.Trial }},
+		"trial":      {result.Selection{Trial: true}, func(c *specs.Case) bool { return c.Kind != specs.Additional }},
+		"trial of a case": {result.Selection{Trial: true, Cases: []string{"core-network-distinct-pod-ips"}},
+			func(c *specs.Case) bool { return c.Proves() == "core-network-distinct-pod-ips" }},
+		"a trial alone": {result.Selection{Cases: []string{"core-network-distinct-pod-ips-trial"}},
+			func(c *specs.Case) bool { return c.ID == "core-network-distinct-pod-ips-trial" }},
 		"category": {result.Selection{Categories: []specs.Category{specs.CoreNetwork}},
-			func(c *specs.Case) bool { return c.Category == specs.CoreNetwork && c.Kind != specs.Additional }},
+			func(c *specs.Case) bool { return c.Category == specs.CoreNetwork && counted(c) }},
 		"case": {result.Selection{Cases: []string{"extra-scheduling-gates", "core-network-custom-dns"}},
 			func(c *specs.Case) bool { return c.ID == "extra-scheduling-gates" || c.ID == "core-network-custom-dns" }},
-		"capability":       {result.Selection{Capabilities: []string{"netpol"}}, func(c *specs.Case) bool { return c.Kind != specs.Additional && needs(c, "netpol") }},
-		"means":            {result.Selection{Capabilities: []string{"kubectl"}}, func(c *specs.Case) bool { return c.Kind != specs.Additional && needs(c, "kubectl") }},
-		"label":            {result.Selection{Labels: []string{"api-only"}}, func(c *specs.Case) bool { return c.Kind != specs.Additional && slices.Contains(c.Labels, "api-only") }},
-		"label and others": {result.Selection{Labels: []string{"api-only"}, Additional: true}, func(c *specs.Case) bool { return slices.Contains(c.Labels, "api-only") }},
+		"capability":       {result.Selection{Capabilities: []string{"netpol"}}, func(c *specs.Case) bool { return counted(c) && needs(c, "netpol") }},
+		"means":            {result.Selection{Capabilities: []string{"kubectl"}}, func(c *specs.Case) bool { return counted(c) && needs(c, "kubectl") }},
+		"label":            {result.Selection{Labels: []string{"api-only"}}, func(c *specs.Case) bool { return counted(c) && slices.Contains(c.Labels, "api-only") }},
+		"label and others": {result.Selection{Labels: []string{"api-only"}, Additional: true}, func(c *specs.Case) bool { return c.Kind != specs.Trial && slices.Contains(c.Labels, "api-only") }},
 		"two at once": {result.Selection{Labels: []string{"api-only"}, Categories: []specs.Category{specs.CoreScheduling}, Additional: true},
 			func(c *specs.Case) bool {
-				return c.Category == specs.CoreScheduling && slices.Contains(c.Labels, "api-only")
+				return c.Kind != specs.Trial && c.Category == specs.CoreScheduling && slices.Contains(c.Labels, "api-only")
 			}},
 	} {
 		req := request(t)

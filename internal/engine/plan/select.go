@@ -30,7 +30,7 @@ func inOrder(sel result.Selection) result.Selection {
 // Select returns the cases that the selection names, in their order. An unknown
 // name, and a selection that holds nothing, are errors.
 // What is named twice over, such as a category and a label, must both hold;
-// additional cases are selected only where they are asked for, or named.
+// additional cases and trials are selected only where they are asked for, or named.
 func Select(all []specs.Case, sel *result.Selection) ([]specs.Case, error) {
 	known := struct{ ids, labels, capabilities, categories map[string]bool }{
 		map[string]bool{}, map[string]bool{}, map[string]bool{}, map[string]bool{},
@@ -75,14 +75,20 @@ func Select(all []specs.Case, sel *result.Selection) ([]specs.Case, error) {
 }
 
 func selects(sel *result.Selection, c *specs.Case) bool {
-	if c.Kind == specs.Additional && !sel.Additional && !slices.Contains(sel.Cases, c.ID) {
-		return false
+	named := []string{c.ID}
+	switch {
+	case c.Kind == specs.Additional && !sel.Additional, c.Kind == specs.Trial && !sel.Trial:
+		if !slices.Contains(sel.Cases, c.ID) {
+			return false
+		}
+	case c.Kind == specs.Trial:
+		named = append(named, c.Proves())
 	}
 	any := func(wanted []string, has []string) bool {
 		return len(wanted) == 0 || slices.ContainsFunc(wanted, func(w string) bool { return slices.Contains(has, w) })
 	}
 	return (len(sel.Categories) == 0 || slices.Contains(sel.Categories, c.Category)) &&
-		any(sel.Cases, []string{c.ID}) &&
+		any(sel.Cases, named) &&
 		any(sel.Labels, c.Labels) &&
 		any(sel.Capabilities, needs(c))
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/windows-op-readiness/windows-op-readiness/internal/engine/e2e"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/outcome/result"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/redact"
+	"github.com/windows-op-readiness/windows-op-readiness/specs"
 )
 
 // batch is one e2e.test process.
@@ -100,7 +101,11 @@ func (b *batch) run(ctx context.Context) {
 	clean := redact.NewWriter(log)
 	b.sink = &sink{output: output, log: clean, tail: &b.tail}
 	b.free = time.Now()
-	proc, err := b.Binary.Start(b.Flags.BatchArgs(names, b.seed(), report, limit), b.Env, b.sink)
+	binary, flags := b.Binary, b.Flags
+	if specs.SuiteOf(names[0]) == specs.OpReadiness {
+		binary, flags.Extra = b.OwnBinary, b.OwnArgs
+	}
+	proc, err := binary.Start(flags.BatchArgs(names, b.seed(), report, limit), b.Env, b.sink)
 	if err != nil {
 		b.Exit = err.Error()
 		b.record(result.Event{Type: result.BatchStarted, Batch: b.event()})

@@ -92,6 +92,10 @@ type Options struct {
 	Folder   *result.Folder
 	Binary   *e2e.Binary
 	Flags    e2e.Flags
+	// OwnBinary is op-readiness.test, and OwnArgs are further arguments for it;
+	// needed where the plan has tests of that suite.
+	OwnBinary *e2e.Binary
+	OwnArgs   []string
 	// Env is the environment of e2e.test.
 	Env      []string
 	Cluster  Cluster
@@ -307,9 +311,10 @@ func (e *engine) within(ctx context.Context, share int) (context.Context, contex
 	return ctx, cancel
 }
 
-// lacking reports whether a test has no answer that counts.
+// lacking reports whether a test that is not on trial has no answer that counts.
 func (e *engine) lacking() bool {
-	return len(e.unanswered(Tests(e.Plan, e.Manifest))) > 0
+	trial := e.Plan.OnTrial()
+	return slices.ContainsFunc(e.unanswered(Tests(e.Plan, e.Manifest)), func(t *result.PlannedTest) bool { return !trial[t.ID] })
 }
 
 // clearLeftovers removes what a run that was killed left in the cluster.
@@ -377,12 +382,15 @@ func Tests(plan *result.Plan, manifest *result.Manifest) []*result.PlannedTest {
 	return tests
 }
 
-// groups returns the tests to run, cut where phase or conditions change.
+// groups returns the tests to run, cut where phase, conditions or suite change, and
+// where those on trial begin.
 func (e *engine) groups() [][]*result.PlannedTest {
 	var groups [][]*result.PlannedTest
 	var last *result.PlannedTest
+	trial := e.Plan.OnTrial()
 	for _, t := range Tests(e.Plan, e.Manifest) {
-		if last == nil || last.Phase != t.Phase || last.Conditions != t.Conditions {
+		if last == nil || last.Phase != t.Phase || last.Conditions != t.Conditions ||
+			specs.SuiteOf(last.Name) != specs.SuiteOf(t.Name) || trial[last.ID] != trial[t.ID] {
 			groups = append(groups, nil)
 		}
 		groups[len(groups)-1] = append(groups[len(groups)-1], t)

@@ -29,7 +29,9 @@ const runContext = "run"
 // A test is named "<case id> <test name>", once for each case that it serves;
 // attempts are repeated, which TestGrid shows as flaky. A case without a test
 // is one entry named by its id. What did not run is skipped, with the reason
-// in the body; what is unproven or in error is a failure of that type.
+// in the body; what is unproven or in error is a failure of that type. A trial is
+// skipped however it ended, and says so: a reader of JUnit knows no column of its
+// own for it.
 func JUnit(j *verdict.Judgement) ([]junit.File, error) {
 	var files []junit.File
 	for _, category := range j.Categories {
@@ -66,6 +68,26 @@ func Context(c specs.Category) string {
 }
 
 func junitCases(c *verdict.CaseResult) []junit.Case {
+	cases := attemptCases(c)
+	if c.Case.Kind != specs.Trial {
+		return cases
+	}
+	for i := range cases {
+		one := &cases[i]
+		text := string(verdict.Passed)
+		switch {
+		case one.Failure != nil:
+			text = strings.TrimSpace(one.Failure.Type + ": " + one.Failure.Message + "\n" + one.Failure.Body)
+		case one.Skipped != nil:
+			text = one.Skipped.Body
+		}
+		one.Failure, one.Skipped = nil, &junit.Detail{Body: "on trial, which decides nothing: " + text}
+	}
+	return cases
+}
+
+// attemptCases are the attempts of a case's tests.
+func attemptCases(c *verdict.CaseResult) []junit.Case {
 	properties := []junit.Property{
 		{Name: "requirement", Value: c.Case.Requirement},
 		{Name: "proof", Value: string(c.Case.Proof)},

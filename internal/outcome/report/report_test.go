@@ -105,6 +105,7 @@ func everyOutcome() *result.Run {
 		c.Conditions.Placement = []specs.Placement{{Pods: "^p", OS: specs.Windows}}
 	}, tries{{State: result.TestPassed, Seconds: 4, Unobserved: "pods that came and went between 12:00:01 and 12:00:09 UTC were not seen: the watch on pods broke"}})
 	run.Pods = append(run.Pods, result.Pod{Test: "net-unproven-0", Attempt: 1, Namespace: "n", Name: "p", Node: "l-0", OS: specs.Linux})
+	add("net-tried-trial", specs.CoreNetwork, func(c *result.PlannedCase) { c.Kind = specs.Trial }, tries{try(result.TestFailed, 5, failure)}, tries{try(result.TestPassed, 6, "")})
 	add("net-error", specs.CoreNetwork, nil, tries{try(result.TestError, 0, "the API server does not answer")}, tries{})
 	add("net-skipped", specs.CoreNetwork, nil, tries{try(result.TestSkipped, 0, "[SKIPPED] needs SSH")})
 	add("net-no-kubectl", specs.CoreNetwork, func(c *result.PlannedCase) { c.Needs.Means = []string{"steer"} }, tries{})
@@ -299,6 +300,8 @@ func TestJUnit(t *testing.T) {
 		row("net-unproven", 0):      `unproven:unproven: pod p ran on Linux, and the case wants it on Windows; no pod "^p" was observed on Windows; its pods may not all have been seen: pods that came and went between 12:00:01 and 12:00:09 UTC were not seen: the watch on pods broke`,
 		row("net-error", 0):         "error:error: the API server does not answer",
 		row("net-error", 1):         "error:error: the run ended and has no result of it",
+		row("net-tried-trial", 0):   "skipped:on trial, which decides nothing: failed: [FAILED] expected <int>: 1\nto equal <int>: 2\n\n[BeforeEach] k8s.io/kubernetes@v1.36.3/test/e2e/x.go:7\n[It] k8s.io/kubernetes@v1.36.3/test/e2e/x.go:9",
+		row("net-tried-trial", 1):   "skipped:on trial, which decides nothing: passed",
 		row("net-skipped", 0):       "skipped:not-tested: the test skipped itself: [SKIPPED] needs SSH",
 		"net-no-kubectl":            "skipped:not-tested: its pods say nothing about their operating system, and were not steered to Windows",
 		"net-none":                  "skipped:not-implemented: A test that does it.",

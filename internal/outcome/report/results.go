@@ -336,6 +336,9 @@ func (r *Results) categories() *Table {
 			t.Header = append(t.Header, columns[o])
 		}
 	}
+	if len(r.Judgement.Trials) > 0 {
+		t.Header = append(t.Header, "On trial")
+	}
 	t.Header = append(t.Header, "Time")
 	for _, c := range r.Judgement.Categories {
 		word := string(c.Verdict)
@@ -346,9 +349,24 @@ func (r *Results) categories() *Table {
 		for _, o := range shown {
 			row = append(row, count(c.Outcomes[o]))
 		}
+		if len(r.Judgement.Trials) > 0 {
+			row = append(row, OnTrial(&c))
+		}
 		t.Rows = append(t.Rows, append(row, seconds(c.Seconds)))
 	}
 	return t
+}
+
+// OnTrial says how the trials of a category ended, "1 passed, 2 failed"; "" where
+// it has none.
+func OnTrial(c *verdict.CategoryResult) string {
+	var parts []string
+	for _, o := range verdict.Outcomes() {
+		if n := c.Trials[o]; n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n, o))
+		}
+	}
+	return strings.Join(parts, ", ")
 }
 
 func count(n int) string {
@@ -379,8 +397,8 @@ func (r *Results) cases(limit int) *Table {
 func caseNote(c *verdict.CaseResult) string {
 	var notes []string
 	switch {
-	case c.Case.Kind == specs.Additional:
-		notes = append(notes, "additional")
+	case c.Case.Kind == specs.Additional, c.Case.Kind == specs.Trial:
+		notes = append(notes, string(c.Case.Kind))
 	case c.Outcome.Good() && c.Case.Proof == specs.ProofPart:
 		notes = append(notes, "in part")
 	}

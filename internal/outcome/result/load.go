@@ -217,17 +217,20 @@ func (r *Run) Sound(batch string) bool {
 
 // Standing returns the failures outside of tests that still count: those of
 // batches in which a test ran last, and contradictions. Where all tests of a batch
-// have run again since, what failed beside them counts no more.
+// have run again since, what failed beside them counts no more; where all are on
+// trial, it never does.
 func (r *Run) Standing() []Suite {
-	last, known := map[string]bool{}, map[string]bool{}
-	for _, attempts := range r.Attempts {
+	last, known, counts := map[string]bool{}, map[string]bool{}, map[string]bool{}
+	trial := r.Plan.OnTrial()
+	for id, attempts := range r.Attempts {
 		for i, a := range attempts {
 			known[a.Batch] = true
 			last[a.Batch] = last[a.Batch] || i+1 == len(attempts)
+			counts[a.Batch] = counts[a.Batch] || !trial[id]
 		}
 	}
 	return slices.DeleteFunc(slices.Clone(r.Suites), func(s Suite) bool {
-		return !s.Contradiction && known[s.Batch] && !last[s.Batch]
+		return known[s.Batch] && (!counts[s.Batch] || !s.Contradiction && !last[s.Batch])
 	})
 }
 

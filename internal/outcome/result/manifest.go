@@ -24,10 +24,13 @@ type Manifest struct {
 	ToolVersion string `json:"toolVersion"`
 	// SpecDir is the folder of spec files that was planned with; "" where it was
 	// the standard that comes with op-readiness.
-	SpecDir    string       `json:"specDir,omitempty"`
-	E2EVersion string       `json:"e2eVersion"`
-	Cluster    Facts        `json:"cluster"`
-	Declared   Declarations `json:"declared,omitzero"`
+	SpecDir    string `json:"specDir,omitempty"`
+	E2EVersion string `json:"e2eVersion"`
+	// SuiteHash is that of the sources of op-readiness.test; "" where no test of
+	// it was planned.
+	SuiteHash string       `json:"suiteHash,omitempty"`
+	Cluster   Facts        `json:"cluster"`
+	Declared  Declarations `json:"declared,omitzero"`
 	// Settings are how the tests were run; a run that is resumed takes them over.
 	Settings Settings `json:"settings,omitzero"`
 	// Source says what was tested, and by which job.
@@ -142,6 +145,10 @@ type Settings struct {
 	DockerConfig         string   `json:"dockerConfig,omitempty"`
 	RepoList             string   `json:"repoList,omitempty"`
 	E2EArgs              []string `json:"e2eArgs,omitempty"`
+	// SuiteBinary and SuiteArgs are for op-readiness.test what E2EBinary and
+	// E2EArgs are for e2e.test.
+	SuiteBinary string   `json:"suiteBinary,omitempty"`
+	SuiteArgs   []string `json:"suiteArgs,omitempty"`
 }
 
 // Declarations are what the user says of the cluster.

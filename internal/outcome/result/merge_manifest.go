@@ -241,7 +241,7 @@ func (e execution) unlike(other execution, oneRun bool) (problems, notes []strin
 	}
 	own := kindOf(e.plan, a)
 	for i, k := range kindOf(other.plan, b) {
-		if own[i].value == k.value {
+		if own[i].value == k.value || k.optional && (own[i].value == "" || k.value == "") {
 			continue
 		}
 		text := fmt.Sprintf("%s is %s in %s, and %s in %s", k.what, Cut(shown.Line(own[i].value), 200), e.name, Cut(shown.Line(k.value), 200), other.name)
@@ -259,6 +259,8 @@ func (e execution) unlike(other execution, oneRun bool) (problems, notes []strin
 type property struct {
 	what, value string
 	hint        bool
+	// optional says that an execution may be without it, which is "".
+	optional bool
 }
 
 // kindOf is the kind of an execution's cluster, and how it was tested: not how
@@ -290,6 +292,7 @@ func kindOf(p *Plan, m *Manifest) []property {
 	return []property{
 		{what: "the version of Kubernetes", value: setOf(f.ServerVersion)},
 		{what: "the version of e2e.test", value: setOf(m.E2EVersion)},
+		{what: "the sources of op-readiness.test", value: m.SuiteHash, optional: true},
 		{what: "the version of the kubelets", value: setOf(kubelets...)},
 		{what: "what Windows nodes run", value: setOf(windows...)},
 		{what: "what Linux nodes run", value: setOf(linux...)},

@@ -161,10 +161,10 @@ func (m *merge) selection() Selection {
 	var partial []*group
 	for _, g := range m.groups {
 		s := &g.plan().Selection
-		out.Additional = out.Additional || s.Additional
+		out.Additional, out.Trial = out.Additional || s.Additional, out.Trial || s.Trial
 		switch {
 		case s.Whole():
-			return Selection{Additional: out.Additional}
+			return Selection{Additional: out.Additional, Trial: out.Trial}
 		case len(s.Cases)+len(s.Labels)+len(s.Capabilities) == 0:
 			out.Categories = append(out.Categories, s.Categories...)
 		default:
@@ -178,7 +178,7 @@ func (m *merge) selection() Selection {
 		asked := m.plan.Standard[category] > 0 || category == specs.ClusterRules
 		return asked && !slices.Contains(out.Categories, category)
 	}) {
-		return Selection{Additional: out.Additional}
+		return Selection{Additional: out.Additional, Trial: out.Trial}
 	}
 	for _, g := range partial {
 		for i := range g.plan().Cases {

@@ -48,6 +48,8 @@ type Selection struct {
 	Capabilities []string         `json:"capabilities,omitempty"`
 	// Additional says that tests beyond the standard were selected too.
 	Additional bool `json:"additional,omitempty"`
+	// Trial says that trials were selected too.
+	Trial bool `json:"trial,omitempty"`
 }
 
 // Whole reports whether the selection is the whole standard.
@@ -68,7 +70,7 @@ type PlannedCase struct {
 	Shard int `json:"shard"`
 }
 
-// PlannedTest is one test of e2e.test under one set of conditions. It runs
+// PlannedTest is one test of a suite under one set of conditions. It runs
 // once for all the cases that it serves.
 type PlannedTest struct {
 	// ID is [TestID] of name and conditions.
@@ -157,6 +159,36 @@ func (p *Plan) ComputeDigest() (string, error) {
 // EmptyShard reports whether all that a plan with tests holds is in other shards.
 func (p *Plan) EmptyShard(shard int) bool {
 	return len(p.Tests) > 0 && !slices.ContainsFunc(p.Cases, func(c PlannedCase) bool { return c.Shard == shard })
+}
+
+// Trials counts the cases that are on trial.
+func (p *Plan) Trials() int {
+	n := 0
+	for i := range p.Cases {
+		if p.Cases[i].Kind == specs.Trial {
+			n++
+		}
+	}
+	return n
+}
+
+// OnTrial returns the ids of the tests that serve trials alone.
+func (p *Plan) OnTrial() map[string]bool {
+	counts := map[string]bool{}
+	for i := range p.Cases {
+		if c := &p.Cases[i]; c.Kind != specs.Trial {
+			for _, id := range c.TestIDs {
+				counts[id] = true
+			}
+		}
+	}
+	trial := map[string]bool{}
+	for i := range p.Tests {
+		if id := p.Tests[i].ID; !counts[id] {
+			trial[id] = true
+		}
+	}
+	return trial
 }
 
 // Test returns the planned test with the given id, or nil.

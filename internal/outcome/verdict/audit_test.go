@@ -277,7 +277,7 @@ func TestRespecifiedWithItsOwnCasesARunIsTheSame(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, shards := range []int{1, 3} {
-		p := planOf(t, result.Selection{Additional: true}, shards)
+		p := planOf(t, result.Selection{Additional: true, Trial: true}, shards)
 		for shard := 1; shard <= shards; shard++ {
 			run := ideal(t, p, shard)
 			again, err := verdict.Respecify(run, standard, standard, "")

@@ -20,12 +20,14 @@ type Judgement struct {
 	// Declared are the features that the user says the cluster does not have.
 	Declared []Declaration `json:"declared,omitempty"`
 	// Interrupted says that a signal ended the run early.
-	Interrupted bool             `json:"interrupted,omitempty"`
-	Counts      Counts           `json:"counts"`
-	Outcomes    map[Outcome]int  `json:"outcomes"`
-	Categories  []CategoryResult `json:"categories"`
-	Cases       []CaseResult     `json:"cases"`
-	Suites      []result.Suite   `json:"suiteFailures,omitempty"`
+	Interrupted bool   `json:"interrupted,omitempty"`
+	Counts      Counts `json:"counts"`
+	// Outcomes count the cases, but for trials, which decide nothing.
+	Outcomes   map[Outcome]int  `json:"outcomes"`
+	Trials     map[Outcome]int  `json:"trials,omitempty"`
+	Categories []CategoryResult `json:"categories"`
+	Cases      []CaseResult     `json:"cases"`
+	Suites     []result.Suite   `json:"suiteFailures,omitempty"`
 }
 
 // ExitCode returns the exit code of a command that came to this judgement.
@@ -58,6 +60,7 @@ type CategoryResult struct {
 	Gates    bool            `json:"gates"`
 	Counts   Counts          `json:"counts"`
 	Outcomes map[Outcome]int `json:"outcomes"`
+	Trials   map[Outcome]int `json:"trials,omitempty"`
 	Seconds  float64         `json:"seconds"`
 }
 
@@ -76,6 +79,18 @@ type CaseResult struct {
 	Simulated bool `json:"simulated,omitempty"`
 	// Images are those used on Windows that the standard does not allow.
 	Images []string `json:"images,omitempty"`
+}
+
+// count adds the outcome to those of cases, or of trials.
+func (c *CaseResult) count(cases map[Outcome]int, trials *map[Outcome]int) {
+	if c.Case.Kind != specs.Trial {
+		cases[c.Outcome]++
+		return
+	}
+	if *trials == nil {
+		*trials = map[Outcome]int{}
+	}
+	(*trials)[c.Outcome]++
 }
 
 // SumsUp reports whether the case is a rule that sums other cases up.
@@ -130,8 +145,8 @@ func Judge(run *result.Run) *Judgement {
 	out.Cases = append(rules, out.Cases...)
 	out.Categories = categories(standard, out.Cases)
 	out.Outcomes = map[Outcome]int{}
-	for _, c := range out.Cases {
-		out.Outcomes[c.Outcome]++
+	for i := range out.Cases {
+		out.Cases[i].count(out.Outcomes, &out.Trials)
 	}
 	for _, c := range out.Categories {
 		out.Counts.Proven += c.Counts.Proven
@@ -405,7 +420,7 @@ func categories(standard map[specs.Category]int, cases []CaseResult) []CategoryR
 			})
 		}
 		r := &out[k]
-		r.Outcomes[c.Outcome]++
+		c.count(r.Outcomes, &r.Trials)
 		r.Seconds += c.Seconds
 		r.Gates = r.Gates || c.Case.Gates()
 		if c.Case.Kind == specs.Requirement && c.Outcome.Good() && !c.Simulated {
@@ -428,7 +443,7 @@ func categoryVerdict(category specs.Category, cases []CaseResult) Verdict {
 	good, failed, open := false, false, false
 	for i := range cases {
 		c := &cases[i]
-		if c.Case.Category != category || c.Case.Kind == specs.Additional {
+		if c.Case.Category != category || c.Case.Kind == specs.Additional || c.Case.Kind == specs.Trial {
 			continue
 		}
 		switch c.Outcome {

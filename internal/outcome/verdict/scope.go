@@ -52,8 +52,11 @@ func scopeOf(run *result.Run) Scope {
 		s.Kind, s.Categories = ScopeCategories, sel.Categories
 	default:
 		s.Kind = ScopeCases
+		trials := run.Plan.Trials()
 		for i := range run.Plan.Cases {
-			s.Cases = append(s.Cases, run.Plan.Cases[i].ID)
+			if c := &run.Plan.Cases[i]; c.Kind != specs.Trial || trials == len(run.Plan.Cases) {
+				s.Cases = append(s.Cases, c.ID)
+			}
 		}
 	}
 	return s

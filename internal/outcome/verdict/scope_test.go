@@ -170,7 +170,7 @@ func TestAnotherStandardIsNamed(t *testing.T) {
 func TestARespecifiedRunHasTheStandardOfItsNewCases(t *testing.T) {
 	standard := standardFor(t, version)
 	base := ideal(t, planOf(t, result.Selection{}, 1), 1)
-	selected := slices.DeleteFunc(slices.Clone(standard), func(c specs.Case) bool { return c.Kind == specs.Additional })
+	selected := slices.DeleteFunc(slices.Clone(standard), func(c specs.Case) bool { return c.Kind == specs.Additional || c.Kind == specs.Trial })
 	fewer := slices.DeleteFunc(slices.Clone(selected), func(c specs.Case) bool { return c.Proof != specs.ProofFull })
 	other, err := verdict.Respecify(base, fewer, fewer, "easy")
 	if err != nil {

@@ -172,7 +172,7 @@ func (s *ownStandard) planned(p *result.Plan) bool {
 		there[c.ID] = true
 	}
 	for id, c := range s.cases {
-		if !there[id] && c.Kind != specs.Additional && wholly(&p.Selection, c.Category) {
+		if !there[id] && c.Kind != specs.Additional && c.Kind != specs.Trial && wholly(&p.Selection, c.Category) {
 			return false
 		}
 	}

@@ -1,0 +1,210 @@
+package suite
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/onsi/ginkgo/v2"
+	"github.com/onsi/gomega"
+	appsv1 "k8s.io/api/apps/v1"
+	v1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/kubernetes/test/e2e/framework"
+	admissionapi "k8s.io/pod-security-admission/api"
+	"k8s.io/utils/ptr"
+
+	"github.com/windows-op-readiness/windows-op-readiness/suite/judge"
+)
+
+var _ = describe(func() {
+	f := framework.NewDefaultFramework("churn")
+	f.NamespacePodSecurityLevel = admissionapi.LevelBaseline
+
+	const (
+		times          = 50
+		withinEach     = 2 * time.Minute
+		disturbers     = 5
+		disturbEvery   = 3 * time.Second
+		disturbAtLeast = 100
+		settleWithin   = 5 * time.Minute
+	)
+
+	framework.It("A Deployment pod should be rescheduled 50 times under continuous deletions", framework.WithSlow(), func(ctx context.Context) {
+		windows := target(ctx, f.ClientSet)
+		unready := watchUnready(ctx, f.ClientSet, windows.nodes)
+		deploy(ctx, f, windows, "churn", 1)
+		deploy(ctx, f, windows, "noise", disturbers)
+		settled(ctx, f, windows, long(podStart))
+
+		noise := disturb(ctx, f, "noise", long(disturbEvery))
+		var took []time.Duration
+		before := waitReplaced(ctx, f, windows, "", 0, withinEach)
+		for n := 1; n <= times; n++ {
+			began := time.Now()
+			err := f.ClientSet.CoreV1().Pods(f.Namespace.Name).Delete(ctx, before.Name, metav1.DeleteOptions{})
+			framework.ExpectNoError(err, "deleting pod %s", before.Name)
+			before = waitReplaced(ctx, f, windows, before.UID, n, withinEach)
+			took = append(took, time.Since(began))
+		}
+		gomega.Eventually(ctx, noise.said).WithTimeout(3*disturbAtLeast*long(disturbEvery)).Should(
+			gomega.WithTransform(func(s said) int { return s.deleted }, gomega.BeNumerically(">=", disturbAtLeast)),
+			func() string { return noise.String(disturbAtLeast) })
+		noise.stop()
+		settled(ctx, f, windows, long(settleWithin))
+		if nodes := unready(); len(nodes) > 0 {
+			framework.Failf("nodes did not stay ready: %v", nodes)
+		}
+		slices.Sort(took)
+		measured("rescheduling, median", took[len(took)/2].Round(time.Millisecond))
+		measured("rescheduling, longest", took[len(took)-1].Round(time.Millisecond))
+		measured("deletions beside it", noise.said().deleted)
+	})
+})
+
+// deploy makes a Deployment of pause pods of the system.
+func deploy(ctx context.Context, f *framework.Framework, s *system, name string, replicas int32) {
+	ginkgo.GinkgoHelper()
+	labels := map[string]string{"app": name}
+	_, err := f.ClientSet.AppsV1().Deployments(f.Namespace.Name).Create(ctx, &appsv1.Deployment{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec: appsv1.DeploymentSpec{
+			Replicas: ptr.To(replicas),
+			Selector: &metav1.LabelSelector{MatchLabels: labels},
+			Template: v1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: s.pause().Spec},
+		},
+	}, metav1.CreateOptions{})
+	framework.ExpectNoError(err, "creating Deployment %s", name)
+}
+
+// settled returns when the Deployments of the namespace have just the pods that
+// they are to have, ready and on nodes of the system.
+func settled(ctx context.Context, f *framework.Framework, s *system, within time.Duration) {
+	ginkgo.GinkgoHelper()
+	client, namespace := f.ClientSet, f.Namespace.Name
+	gomega.Eventually(ctx, func(ctx context.Context) ([]string, error) {
+		deployments, err := client.AppsV1().Deployments(namespace).List(ctx, metav1.ListOptions{})
+		if err != nil {
+			return nil, err
+		}
+		sets, err := client.AppsV1().ReplicaSets(namespace).List(ctx, metav1.ListOptions{})
+		if err != nil {
+			return nil, err
+		}
+		pods, err := client.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{})
+		if err != nil {
+			return nil, err
+		}
+		return judge.Settled(deployments.Items, sets.Items, pods.Items, s.has), nil
+	}).WithTimeout(within).Should(gomega.BeEmpty(), "what is not as the Deployments ask")
+}
+
+// waitReplaced returns the ready pod of Deployment churn that is not the one of
+// that UID.
+func waitReplaced(ctx context.Context, f *framework.Framework, s *system, old types.UID, n int, within time.Duration) v1.Pod {
+	ginkgo.GinkgoHelper()
+	var found v1.Pod
+	gomega.Eventually(ctx, func(ctx context.Context) (string, error) {
+		pods, err := f.ClientSet.CoreV1().Pods(f.Namespace.Name).List(ctx, metav1.ListOptions{LabelSelector: "app=churn"})
+		if err != nil {
+			return "", err
+		}
+		states := "no other pod is there"
+		for _, pod := range pods.Items {
+			if pod.UID == old || pod.DeletionTimestamp != nil {
+				continue
+			}
+			if judge.Ready(&pod) && s.has(pod.Spec.NodeName) {
+				found = pod
+				return "", nil
+			}
+			states = stateOf(&pod)
+		}
+		return states, nil
+	}).WithTimeout(long(within)).WithPolling(min(framework.Poll, long(framework.Poll))).Should(gomega.BeEmpty(),
+		"replacement %d of the pod, which is to be ready within %v", n, long(within))
+	return found
+}
+
+// disturbance deletes pods of a Deployment, one after the other.
+type disturbance struct {
+	cancel context.CancelFunc
+	done   chan struct{}
+
+	mu  sync.Mutex
+	sum said
+}
+
+// said is what came of deletions.
+type said struct {
+	deleted int
+	refused error // the last refusal
+}
+
+func disturb(ctx context.Context, f *framework.Framework, app string, every time.Duration) *disturbance {
+	ctx, cancel := context.WithCancel(ctx)
+	d := &disturbance{cancel: cancel, done: make(chan struct{})}
+	ginkgo.DeferCleanup(d.stop)
+	go func() {
+		defer close(d.done)
+		tick := time.NewTicker(every)
+		defer tick.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-tick.C:
+				d.deleteOne(ctx, f, app)
+			}
+		}
+	}()
+	return d
+}
+
+func (d *disturbance) deleteOne(ctx context.Context, f *framework.Framework, app string) {
+	client := f.ClientSet.CoreV1().Pods(f.Namespace.Name)
+	pods, err := client.List(ctx, metav1.ListOptions{LabelSelector: "app=" + app})
+	if err == nil {
+		pods.Items = slices.DeleteFunc(pods.Items, func(p v1.Pod) bool { return p.DeletionTimestamp != nil })
+		if len(pods.Items) == 0 {
+			return
+		}
+		err = client.Delete(ctx, pods.Items[rand.IntN(len(pods.Items))].Name, metav1.DeleteOptions{})
+	}
+	if ctx.Err() != nil || apierrors.IsNotFound(err) {
+		return
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if err != nil {
+		d.sum.refused = err
+		return
+	}
+	d.sum.deleted++
+}
+
+func (d *disturbance) said() said {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.sum
+}
+
+func (d *disturbance) stop() {
+	d.cancel()
+	<-d.done
+}
+
+// String says how many deletions took effect of those that there were to be.
+func (d *disturbance) String(wanted int) string {
+	now := d.said()
+	text := fmt.Sprintf("%d deletions beside it took effect, and at least %d are to", now.deleted, wanted)
+	if now.refused != nil {
+		text += ": " + now.refused.Error()
+	}
+	return text
+}
