@@ -189,8 +189,8 @@ func githubMatrix(p *result.Plan) matrix {
 	return m
 }
 
-// programs are the test binaries, by suite.
-var programs = map[specs.Suite]string{specs.Kubernetes: "e2e.test", specs.OpReadiness: "op-readiness.test"}
+// testPrograms are the test binaries, by suite.
+var testPrograms = map[specs.Suite]string{specs.Kubernetes: "e2e.test", specs.OpReadiness: "op-readiness.test"}
 
 // writeCommands writes a shell script that runs the plan by hand.
 func writeCommands(w io.Writer, p *result.Plan) error {
@@ -206,7 +206,7 @@ func writeCommands(w io.Writer, p *result.Plan) error {
 			}
 		}
 		fmt.Fprintf(w, "\n# %s, %s: %d tests\n", t.Phase, t.Conditions, len(names))
-		line := programs[specs.SuiteOf(t.Name)]
+		line := testPrograms[specs.SuiteOf(t.Name)]
 		for _, arg := range append(append(flags.Args(), "--ginkgo.v"), e2e.FocusArgs(names)...) {
 			line += " " + shellQuote(arg)
 		}
