@@ -348,8 +348,9 @@ func (e *renamedError) Unwrap() error { return e.cause }
 
 // Doubts are reasons not to trust the results of a build as they are: it has
 // not finished, or ended otherwise than its results say. The runs are those of
-// [Build.Runs].
-func (b *Build) Doubts(runs []*result.Run) []string {
+// [Build.Runs], and whole is what [result.Whole] makes of them, judged; both nil where
+// it makes nothing.
+func (b *Build) Doubts(runs []*result.Run, whole *result.Run, judgement *verdict.Judgement) []string {
 	switch {
 	case b.Build == "":
 		return nil
@@ -360,9 +361,14 @@ func (b *Build) Doubts(runs []*result.Run) []string {
 	case b.Finished.Timestamp == nil || *b.Finished.Timestamp <= 0:
 		return []string{fmt.Sprintf("the %s of build %s has no time of its end: by that, it still runs", finishedFile, b.Build)}
 	}
-	ready, wholly := true, readyAsAWhole(runs)
+	// A build that lacks a shard does not pass, however ready what it has is.
+	ready, wholly := true, judgement != nil && judgement.Verdict == verdict.Ready
 	for _, run := range newest(runs) {
-		ready = ready && verdict.Judge(run).Verdict.ExitCode() == verdict.ExitReady // an empty shard is in no way
+		own := judgement
+		if run != whole {
+			own = verdict.Judge(run)
+		}
+		ready = ready && own.Verdict.ExitCode() == verdict.ExitReady // an empty shard is in no way
 	}
 	switch {
 	case Passed(b.Finished) && !ready && !wholly:
@@ -381,16 +387,6 @@ func newest(runs []*result.Run) []*result.Run {
 			return a.RunID == b.RunID && a.Shard == b.Shard && a.Attempt < b.Attempt
 		})
 	})
-}
-
-// readyAsAWhole reports whether the shards and attempts are ready together: a
-// build that lacks a shard does not pass, however ready what it has is.
-func readyAsAWhole(runs []*result.Run) bool {
-	if len(runs) == 1 && (runs[0].Merged() || runs[0].Plan.Shards == 1) {
-		return verdict.Judge(runs[0]).Verdict == verdict.Ready
-	}
-	run, err := result.Merge(runs, false)
-	return err == nil && verdict.Judge(run).Verdict == verdict.Ready
 }
 
 // tries is how many builds are looked at for one that has finished.

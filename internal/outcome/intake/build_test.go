@@ -18,6 +18,7 @@ import (
 
 	"github.com/windows-op-readiness/windows-op-readiness/internal/bucket"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/outcome/result"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/outcome/verdict"
 	"github.com/windows-op-readiness/windows-op-readiness/specs"
 )
 
@@ -283,7 +284,7 @@ func TestDoubts(t *testing.T) {
 		"passed in word": {Build{Build: "gs://bkt/1", Finished: &metadata.Finished{Timestamp: new(int64(1)), Result: "SUCCESS"}}, "says that it passed"},
 		"failed":         {Build{Build: "gs://bkt/1", Finished: &metadata.Finished{Timestamp: new(int64(1)), Passed: &no, Result: "SUCCESS"}}, ""},
 	} {
-		got := strings.Join(c.build.Doubts([]*result.Run{inconclusive}), "\n")
+		got := strings.Join(c.build.Doubts([]*result.Run{inconclusive}, inconclusive, verdict.Judge(inconclusive)), "\n")
 		if (c.want == "") != (got == "") || !strings.Contains(got, c.want) {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
 		}
