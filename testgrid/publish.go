@@ -3,7 +3,6 @@ package testgrid
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -266,15 +265,13 @@ func (r *record) run() string {
 // record reads a file; one that is no such file, or none at all, says nothing.
 func (p *Publisher) record(ctx context.Context, key string) (*record, error) {
 	var r record
-	data, err := p.Bucket.ReadAll(ctx, key, maxMetadataFile)
-	switch {
+	switch err := p.Bucket.ReadJSON(ctx, key, &r); {
 	case errors.Is(err, bucket.ErrNotExist), errors.Is(err, bucket.ErrTooLarge):
 		return &r, nil
+	case errors.Is(err, bucket.ErrMalformed):
+		return &record{}, nil // what it says is for others to judge
 	case err != nil:
 		return nil, err
-	}
-	if err := json.Unmarshal(data, &r); err != nil {
-		return &record{}, nil //nolint:nilerr // what it says is for others to judge
 	}
 	return &r, nil
 }
@@ -834,16 +831,14 @@ const skew = time.Minute
 // Began checks that a run that started at the given time can be that of a build
 // which was started before it. An error is an [ErrOlder].
 func (p *Publisher) Began(ctx context.Context, job *Job, id string, start time.Time) error {
-	data, err := p.Bucket.ReadAll(ctx, path.Join(job.BuildDir(id), startedFile), maxMetadataFile)
-	if errors.Is(err, bucket.ErrNotExist) {
-		return fmt.Errorf("%w: %s has no %s; use 'publish' where there was no 'publish start'", ErrNotStarted, p.Bucket.URL(job.BuildDir(id)), startedFile)
-	}
-	if err != nil {
-		return err
-	}
 	var started metadata.Started
-	if err := json.Unmarshal(data, &started); err != nil {
+	switch err := p.Bucket.ReadJSON(ctx, path.Join(job.BuildDir(id), startedFile), &started); {
+	case errors.Is(err, bucket.ErrNotExist):
+		return fmt.Errorf("%w: %s has no %s; use 'publish' where there was no 'publish start'", ErrNotStarted, p.Bucket.URL(job.BuildDir(id)), startedFile)
+	case errors.Is(err, bucket.ErrMalformed):
 		return fmt.Errorf("reading %s of build %s: %w", startedFile, id, err)
+	case err != nil:
+		return err
 	}
 	if began := time.Unix(started.Timestamp, 0); start.Before(began.Add(-skew)) {
 		return fmt.Errorf("%w: build %s was started at %s, and the run began at %s: name the results of the run that followed 'publish start'", ErrOlder, id, began.UTC().Format(time.RFC3339), start.UTC().Format(time.RFC3339))

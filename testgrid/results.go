@@ -36,18 +36,14 @@ func ReadResults(dirs []string) (*Results, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Results{Run: folders[0], Folders: folders}
-	if lone := r.Run.Plan.Shards > 1 && !r.Run.Merged(); lone || len(folders) > 1 {
-		// A shard alone says nothing of the others, and is not a success.
-		if r.Run, err = result.Merge(folders, false); err != nil {
-			return nil, err
-		}
-		slices.SortStableFunc(r.Folders, func(a, b *result.Run) int {
-			return strings.Compare(folderKey(a), folderKey(b))
-		})
+	whole, err := result.Whole(folders) // a shard alone is not a success
+	if err != nil {
+		return nil, err
 	}
-	r.Judgement = verdict.Judge(r.Run)
-	return r, nil
+	slices.SortStableFunc(folders, func(a, b *result.Run) int {
+		return strings.Compare(folderKey(a), folderKey(b))
+	})
+	return &Results{Run: whole, Judgement: verdict.Judge(whole), Folders: folders}, nil
 }
 
 func folderKey(r *result.Run) string {

@@ -26,6 +26,8 @@ var (
 	ErrExists = errors.New("exists already")
 	// ErrTooLarge says that an object has more content than was asked for.
 	ErrTooLarge = errors.New("too large")
+	// ErrMalformed says that an object is not the JSON that was asked for.
+	ErrMalformed = errors.New("malformed")
 	// ErrNoBucket says that there is no such bucket, or that the credentials
 	// may not know of it.
 	ErrNoBucket = errors.New("there is no such bucket, or these credentials may not see it")
@@ -122,6 +124,12 @@ func (b *Bucket) grant() string {
 	}
 	return ""
 }
+
+// malformedError says what is wrong with JSON, in the words of encoding/json.
+type malformedError struct{ error }
+
+func (e *malformedError) Is(target error) bool { return target == ErrMalformed }
+func (e *malformedError) Unwrap() error        { return e.error }
 
 // textOf is what the provider said, in one line.
 func textOf(err error) string {

@@ -14,16 +14,33 @@ import (
 	"gocloud.dev/blob/fileblob"
 )
 
-// errNotRegular says that something lies in a folder in the place of an object,
+// ErrNotRegular says that something lies in a folder in the place of an object,
 // of its attributes or of a folder above it, that is none: a link, a pipe, a device.
-var errNotRegular = errors.New("not a regular file")
+var ErrNotRegular = errors.New("not a regular file")
 
 const (
-	// attrsSuffix is that of the file beside an object in which fileblob keeps
+	// AttrsSuffix is that of the file beside an object in which fileblob keeps
 	// its metadata.
-	attrsSuffix = ".attrs"
-	maxAttrs    = 1 << 20
+	AttrsSuffix = ".attrs"
+	// MaxAttrs is how many bytes of such a file are read.
+	MaxAttrs = 1 << 20
 )
+
+// Regular tells of a file in a folder that stands for a bucket. The name has slashes.
+// The error is [ErrNotRegular] where it is no file, or lies below what is no folder:
+// to follow a link is to leave the folder, and to open a pipe is to wait for ever.
+func Regular(root *os.Root, name string) (fs.FileInfo, error) {
+	for dir := path.Dir(name); dir != "."; dir = path.Dir(dir) {
+		if info, err := root.Lstat(dir); err == nil && !info.IsDir() {
+			return nil, fmt.Errorf("%s: %w", filepath.Join(root.Name(), dir), ErrNotRegular)
+		}
+	}
+	info, err := root.Lstat(name)
+	if err == nil && !info.Mode().IsRegular() {
+		err = fmt.Errorf("%s: %w", filepath.Join(root.Name(), name), ErrNotRegular)
+	}
+	return info, err
+}
 
 func openFolder(dir string, existing bool) (*blob.Bucket, error) {
 	if existing {
@@ -39,7 +56,7 @@ func openFolder(dir string, existing bool) (*blob.Bucket, error) {
 }
 
 // object returns the name of an object in its store. In a folder, it is an error
-// where that is not a file: to open a pipe is to wait for ever.
+// where that is not a file.
 func (b *Bucket) object(key string) (string, error) {
 	name := b.key(key)
 	if b.Scheme != File {
@@ -55,20 +72,13 @@ func (b *Bucket) object(key string) (string, error) {
 		return "", err
 	}
 	defer root.Close()
-	for dir := path.Dir(name); dir != "."; dir = path.Dir(dir) {
-		if info, err := root.Lstat(dir); err == nil && !info.IsDir() {
-			return "", fmt.Errorf("%s: %w", filepath.Join(b.Dir, dir), errNotRegular)
-		}
-	}
-	for _, file := range []string{name, name + attrsSuffix} {
-		switch info, err := root.Lstat(file); {
-		case errors.Is(err, fs.ErrNotExist) || err == nil && info.IsDir() && file == name: // fileblob has no such object
+	for _, file := range []string{name, name + AttrsSuffix} {
+		switch info, err := Regular(root, file); {
+		case errors.Is(err, fs.ErrNotExist) || info != nil && info.IsDir() && file == name: // fileblob has no such object
 		case err != nil:
 			return "", err
-		case !info.Mode().IsRegular():
-			return "", fmt.Errorf("%s: %w", filepath.Join(b.Dir, file), errNotRegular)
-		case file != name && info.Size() > maxAttrs:
-			return "", fmt.Errorf("%s: %w: attributes of over %d MiB", filepath.Join(b.Dir, file), ErrTooLarge, maxAttrs>>20)
+		case file != name && info.Size() > MaxAttrs:
+			return "", fmt.Errorf("%s: %w: attributes of over %d MiB", filepath.Join(b.Dir, file), ErrTooLarge, MaxAttrs>>20)
 		}
 	}
 	return name, nil
@@ -81,8 +91,8 @@ func (b *Bucket) listable(prefix string) error {
 		return nil
 	}
 	return filepath.WalkDir(filepath.Join(b.Dir, filepath.FromSlash(path.Dir(b.key(prefix)+"x"))), func(name string, entry fs.DirEntry, err error) error {
-		if err == nil && strings.HasSuffix(name, attrsSuffix) && !entry.Type().IsRegular() && !entry.IsDir() {
-			return fmt.Errorf("%s: %w", name, errNotRegular)
+		if err == nil && strings.HasSuffix(name, AttrsSuffix) && !entry.Type().IsRegular() && !entry.IsDir() {
+			return fmt.Errorf("%s: %w", name, ErrNotRegular)
 		}
 		return nil // fileblob leaves out what cannot be read
 	})

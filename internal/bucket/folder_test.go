@@ -24,7 +24,7 @@ func TestOnlyRegularFilesAreObjects(t *testing.T) {
 	}
 	pipe := func(path string) error { return syscall.Mkfifo(path, 0o600) }
 	link := func(path string) error { return os.Symlink(aside, path) }
-	large := func(path string) error { return os.WriteFile(path, []byte(strings.Repeat(" ", maxAttrs+1)), 0o600) }
+	large := func(path string) error { return os.WriteFile(path, []byte(strings.Repeat(" ", MaxAttrs+1)), 0o600) }
 	folder := func(path string) error { return os.Symlink(filepath.Dir(aside), path) }
 	for _, c := range []struct {
 		name, at, key string
@@ -32,12 +32,12 @@ func TestOnlyRegularFilesAreObjects(t *testing.T) {
 		want          error
 		listed        error
 	}{
-		{"a pipe", "job/1/finished.json", "job/1/finished.json", pipe, errNotRegular, nil},
-		{"a link", "job/1/finished.json", "job/1/finished.json", link, errNotRegular, nil},
-		{"a pipe for attributes", "job/1/finished.json.attrs", "job/1/finished.json", pipe, errNotRegular, errNotRegular},
-		{"a link for attributes", "job/1/finished.json.attrs", "job/1/finished.json", link, errNotRegular, errNotRegular},
+		{"a pipe", "job/1/finished.json", "job/1/finished.json", pipe, ErrNotRegular, nil},
+		{"a link", "job/1/finished.json", "job/1/finished.json", link, ErrNotRegular, nil},
+		{"a pipe for attributes", "job/1/finished.json.attrs", "job/1/finished.json", pipe, ErrNotRegular, ErrNotRegular},
+		{"a link for attributes", "job/1/finished.json.attrs", "job/1/finished.json", link, ErrNotRegular, ErrNotRegular},
 		{"endless attributes", "job/1/finished.json.attrs", "job/1/finished.json", large, ErrTooLarge, nil},
-		{"a link for the folder", "job/1", "job/1/aside", folder, errNotRegular, nil},
+		{"a link for the folder", "job/1", "job/1/aside", folder, ErrNotRegular, nil},
 		{"a pipe of an escaped name", "job/1/a__0x1__b", "job/1/a\x01b", pipe, fs.ErrInvalid, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/base64"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"hash/crc32"
@@ -248,6 +249,23 @@ func (b *Bucket) ReadAll(ctx context.Context, key string, limit int64) ([]byte, 
 		return nil, fmt.Errorf("reading %s: %w: over %d bytes", b.URL(key), ErrTooLarge, limit)
 	}
 	return data, nil
+}
+
+// maxJSON is more than any file has by which a build tells of itself.
+const maxJSON = 1 << 20
+
+// ReadJSON reads an object of JSON into v, as [json.Unmarshal] does: unknown fields
+// are left out. One of over 1 MiB is an [ErrTooLarge]; one that does not fit into v
+// is an [ErrMalformed].
+func (b *Bucket) ReadJSON(ctx context.Context, key string, v any) error {
+	data, err := b.ReadAll(ctx, key, maxJSON)
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(data, v); err != nil {
+		return &malformedError{err}
+	}
+	return nil
 }
 
 // NewReader opens an object for reading. Only opening it is repeated when it

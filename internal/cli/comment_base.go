@@ -86,14 +86,13 @@ func (o *commentOptions) baseIn(ctx context.Context, s *Surroundings, url string
 	if err != nil {
 		return nil, nil, err
 	}
-	run := runs[0]
-	if len(runs) > 1 || run.Plan.Shards > 1 && !run.Merged() {
-		if run, err = result.Merge(runs, false); err != nil {
-			return nil, nil, err
-		}
+	run, err := result.Whole(runs)
+	if err != nil {
+		return nil, nil, err
 	}
+	judgement = verdict.Judge(run)
 	fmt.Fprintf(s.Stderr, "The base is %s, commit %q\n", newest, result.Cut(run.Manifest.Source.Commit, 100))
-	return verdict.Judge(run), build.Doubts(runs), nil
+	return judgement, build.Doubts(runs, run, judgement), nil
 }
 
 // nameAndSource takes [NAME=]DIR or [NAME=]URL apart.

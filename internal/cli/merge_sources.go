@@ -93,7 +93,12 @@ func readSources(ctx context.Context, args []string, options func(url string) bu
 		if err != nil {
 			return nil, usageErrorf("%w", err)
 		}
-		taken[0].Problems = append(taken[0].Problems, build.Doubts(taken)...)
+		var judgement *verdict.Judgement
+		whole, err := result.Whole(taken)
+		if err == nil { // else it is said when all are merged
+			judgement = verdict.Judge(whole)
+		}
+		taken[0].Problems = append(taken[0].Problems, build.Doubts(taken, whole, judgement)...)
 		runs = append(runs, taken...)
 	}
 	return runs, nil

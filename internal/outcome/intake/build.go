@@ -3,7 +3,6 @@ package intake
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -12,6 +11,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/GoogleCloudPlatform/testgrid/metadata"
 
 	"github.com/windows-op-readiness/windows-op-readiness/internal/bucket"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/outcome/result"
@@ -41,22 +42,16 @@ type Build struct {
 	Build string
 	// Finished is what finished.json says; nil where there is none. Unread says
 	// why it cannot be read.
-	Finished *Finished
+	Finished *metadata.Finished
 	Unread   string
 
 	// results is where below URL the results are.
 	results string
 }
 
-// Finished is the part of finished.json that says how a build ended.
-type Finished struct {
-	Timestamp int64  `json:"timestamp"`
-	Passed    *bool  `json:"passed"`
-	Result    string `json:"result"`
-}
-
-// passed reports how the job ended, in the way in which TestGrid reads it.
-func (f *Finished) passed() bool {
+// Passed reports how the job ended, in the way in which TestGrid reads it: what
+// result says counts only where passed is not there.
+func Passed(f *metadata.Finished) bool {
 	if f.Passed != nil {
 		return *f.Passed
 	}
@@ -101,7 +96,7 @@ func (b *Build) around(ctx context.Context, o bucket.Options) error {
 	}
 	defer above.Close()
 	b.Build = url
-	b.Finished, b.Unread, err = (&shelf{bucket: above, url: url}).finished(ctx)
+	b.Finished, b.Unread, err = ReadFinished(ctx, above, "")
 	return err
 }
 
@@ -144,7 +139,7 @@ func (s *shelf) take(ctx context.Context, dir string) (*Build, error) {
 		build.Build, below = s.url, artifactsDir
 		build.results = "/" + strings.TrimSuffix(artifactsDir, "/")
 		// It is sent last: where it is there, so is the rest.
-		if build.Finished, build.Unread, err = s.finished(ctx); err != nil {
+		if build.Finished, build.Unread, err = ReadFinished(ctx, s.bucket, ""); err != nil {
 			return nil, err
 		}
 	}
@@ -246,22 +241,20 @@ func number(id string) uint64 {
 	return n
 }
 
-const maxFinished = 1 << 20
-
-// finished reads finished.json. unread says what is wrong with it.
-func (s *shelf) finished(ctx context.Context) (f *Finished, unread string, err error) {
-	data, err := s.bucket.ReadAll(ctx, finishedFile, maxFinished)
-	switch {
+// ReadFinished reads the finished.json of the build in a folder of a bucket, which
+// ends with a slash or is the top, "". Where there is none, f is nil; where TestGrid
+// could not read it either, f is nil, too, and unread says why.
+func ReadFinished(ctx context.Context, b *bucket.Bucket, dir string) (f *metadata.Finished, unread string, err error) {
+	f = &metadata.Finished{}
+	switch err := b.ReadJSON(ctx, dir+finishedFile, f); {
 	case errors.Is(err, bucket.ErrNotExist):
 		return nil, "", nil
 	case errors.Is(err, bucket.ErrTooLarge):
 		return nil, "it is over 1 MiB", nil
+	case errors.Is(err, bucket.ErrMalformed):
+		return nil, result.Cut(err.Error(), 200), nil
 	case err != nil:
 		return nil, "", err
-	}
-	f = &Finished{}
-	if err := json.Unmarshal(data, f); err != nil {
-		return nil, result.Cut(err.Error(), 200), nil
 	}
 	return f, "", nil
 }
@@ -293,32 +286,10 @@ func (s *shelf) choose(ctx context.Context, below string) (wantedNames []string,
 		if a.Size > s.limits.File {
 			return refuse(fmt.Errorf("it has %d bytes, and %s are allowed", a.Size, bytesOf(s.limits.File)))
 		}
-		if err := s.plain(a.Key); err != nil {
-			return refuse(err)
-		}
 		wantedNames = append(wantedNames, name)
 		return nil
 	})
 	return wantedNames, all, err
-}
-
-// plain checks that an object is a plain file, where the bucket is a folder.
-func (s *shelf) plain(key string) error {
-	if s.bucket.Scheme != bucket.File {
-		return nil
-	}
-	at := s.bucket.Dir
-	for _, part := range strings.Split(key, "/") {
-		at = filepath.Join(at, part)
-		info, err := os.Lstat(at)
-		if err != nil {
-			return err
-		}
-		if !info.Mode().IsRegular() && !info.IsDir() {
-			return fmt.Errorf("%s is a link or a device", at)
-		}
-	}
-	return nil
 }
 
 func (s *shelf) download(ctx context.Context, f *folder, key, name string) (err error) {
@@ -330,6 +301,9 @@ func (s *shelf) download(ctx context.Context, f *folder, key, name string) (err 
 	limit := min(s.limits.File, s.limits.Total-f.total)
 	n, err := s.bucket.Download(ctx, key, limit, file)
 	f.total += n
+	if errors.Is(err, bucket.ErrNotRegular) {
+		return fmt.Errorf("%w: %w", err, ErrRefused)
+	}
 	if errors.Is(err, bucket.ErrTooLarge) {
 		if limit < s.limits.File {
 			return fmt.Errorf("%s: object %q: with it, the build has over %s: %w", s.url, key, bytesOf(s.limits.Total), ErrRefused)
@@ -374,8 +348,9 @@ func (e *renamedError) Unwrap() error { return e.cause }
 
 // Doubts are reasons not to trust the results of a build as they are: it has
 // not finished, or ended otherwise than its results say. The runs are those of
-// [Build.Runs].
-func (b *Build) Doubts(runs []*result.Run) []string {
+// [Build.Runs], and whole is what [result.Whole] makes of them, judged; both nil where
+// it makes nothing.
+func (b *Build) Doubts(runs []*result.Run, whole *result.Run, judgement *verdict.Judgement) []string {
 	switch {
 	case b.Build == "":
 		return nil
@@ -383,17 +358,22 @@ func (b *Build) Doubts(runs []*result.Run) []string {
 		return []string{fmt.Sprintf("the %s of build %s cannot be read: %s", finishedFile, b.Build, b.Unread)}
 	case b.Finished == nil:
 		return []string{fmt.Sprintf("build %s has no %s: it still runs, or was killed, and its results may not all be there", b.Build, finishedFile)}
-	case b.Finished.Timestamp <= 0:
+	case b.Finished.Timestamp == nil || *b.Finished.Timestamp <= 0:
 		return []string{fmt.Sprintf("the %s of build %s has no time of its end: by that, it still runs", finishedFile, b.Build)}
 	}
-	ready, wholly := true, readyAsAWhole(runs)
+	// A build that lacks a shard does not pass, however ready what it has is.
+	ready, wholly := true, judgement != nil && judgement.Verdict == verdict.Ready
 	for _, run := range newest(runs) {
-		ready = ready && verdict.Judge(run).Verdict.ExitCode() == verdict.ExitReady // an empty shard is in no way
+		own := judgement
+		if run != whole {
+			own = verdict.Judge(run)
+		}
+		ready = ready && own.Verdict.ExitCode() == verdict.ExitReady // an empty shard is in no way
 	}
 	switch {
-	case b.Finished.passed() && !ready && !wholly:
+	case Passed(b.Finished) && !ready && !wholly:
 		return []string{fmt.Sprintf("the %s of build %s says that it passed, and its results are not ready", finishedFile, b.Build)}
-	case !b.Finished.passed() && ready && wholly:
+	case !Passed(b.Finished) && ready && wholly:
 		return []string{fmt.Sprintf("the %s of build %s says that it did not pass, and its results are ready: something else failed, or they are of another build", finishedFile, b.Build)}
 	}
 	return nil
@@ -407,16 +387,6 @@ func newest(runs []*result.Run) []*result.Run {
 			return a.RunID == b.RunID && a.Shard == b.Shard && a.Attempt < b.Attempt
 		})
 	})
-}
-
-// readyAsAWhole reports whether the shards and attempts are ready together: a
-// build that lacks a shard does not pass, however ready what it has is.
-func readyAsAWhole(runs []*result.Run) bool {
-	if len(runs) == 1 && (runs[0].Merged() || runs[0].Plan.Shards == 1) {
-		return verdict.Judge(runs[0]).Verdict == verdict.Ready
-	}
-	run, err := result.Merge(runs, false)
-	return err == nil && verdict.Judge(run).Verdict == verdict.Ready
 }
 
 // tries is how many builds are looked at for one that has finished.

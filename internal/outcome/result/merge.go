@@ -25,6 +25,15 @@ var (
 // maxRuns is how many runs are merged at most.
 const maxRuns = 200
 
+// Whole returns what runs tell together: the one run where it is whole by itself,
+// else what [Merge] makes of them, of a lone shard, too.
+func Whole(runs []*Run) (*Run, error) {
+	if len(runs) == 1 && (runs[0].Merged() || runs[0].Plan.Shards <= 1) {
+		return runs[0], nil
+	}
+	return Merge(runs, false)
+}
+
 // Merge makes one run of the folders of a run's shards, each with one or more
 // attempts. Every finished attempt of a test is kept, in the order of the shard's
 // attempts, so the newest one counts and what it healed stays visible; decisions

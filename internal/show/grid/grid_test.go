@@ -164,7 +164,7 @@ func TestFoldersAreNotLeft(t *testing.T) {
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "a.txt"), "a")
 	for _, link := range []struct{ from, to string }{
-		{"file.xml", filepath.Join(outside, "secret.xml")}, {"dir", outside}, {"up.xml", "../" + filepath.Base(outside) + "/secret.xml"}, {"nowhere", "x"},
+		{"file.xml", filepath.Join(outside, "secret.xml")}, {"dir", outside}, {"up.xml", "../" + filepath.Base(outside) + "/secret.xml"}, {"nowhere", "x"}, {"inside.xml", "a.txt"},
 	} {
 		if err := os.Symlink(link.to, filepath.Join(dir, link.from)); err != nil {
 			t.Skip(err)
@@ -176,10 +176,10 @@ func TestFoldersAreNotLeft(t *testing.T) {
 	}
 	defer f.Close()
 	objects, err := f.List(t.Context(), "", true)
-	if err == nil && len(objects) != 1 {
+	if err != nil || len(objects) != 1 {
 		t.Errorf("listed: %+v", objects)
 	}
-	for _, name := range []string{"file.xml", "up.xml", "dir/secret.xml", "../" + filepath.Base(outside) + "/secret.xml", "/etc/passwd", ""} {
+	for _, name := range []string{"file.xml", "up.xml", "dir/secret.xml", "inside.xml", "../" + filepath.Base(outside) + "/secret.xml", "/etc/passwd", ""} {
 		if r, _, err := f.Open(t.Context(), name); err == nil {
 			r.Close()
 			t.Errorf("%s can be opened", name)
@@ -187,6 +187,29 @@ func TestFoldersAreNotLeft(t *testing.T) {
 	}
 	if _, _, err := f.Open(t.Context(), "nothing"); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("what is not there: %v", err)
+	}
+}
+
+// Attributes are read up to the size up to which package bucket reads them. An
+// object with others is read without.
+func TestAttributesInFolders(t *testing.T) {
+	dir := t.TempDir()
+	const attrs = `{"user.metadata": {"link": "gs://b/c"}}`
+	for name, beside := range map[string]string{"a.txt": attrs, "large.txt": attrs + strings.Repeat(" ", bucket.MaxAttrs), "not.txt": "x"} {
+		write(t, filepath.Join(dir, name), "x")
+		write(t, filepath.Join(dir, name+bucket.AttrsSuffix), beside)
+	}
+	f, err := openStore(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	objects, err := f.List(t.Context(), "", true)
+	if err != nil || len(objects) != 3 || objects[0].Metadata["link"] == "" || objects[1].Metadata != nil || objects[2].Metadata != nil {
+		t.Errorf("%+v, %v", objects, err)
+	}
+	if why := f.Skipped(); len(why) != 2 || why["large.txt.attrs"] != "it is over 1 MiB" || !strings.Contains(why["not.txt.attrs"], "not the JSON") {
+		t.Errorf("skipped: %q", why)
 	}
 }
 

@@ -17,6 +17,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/windows-op-readiness/windows-op-readiness/internal/bucket"
 )
 
 // Object is what a listing tells of an object, or of the objects below a
@@ -103,10 +105,11 @@ func sorted(objects []Object) []Object {
 	return objects
 }
 
-// folderStore is a store in a folder. Nothing outside of it is ever read, not
-// through symbolic links either. Metadata and encoding of an object are taken
-// from the file NAME.attrs beside it, where gocloud.dev/blob/fileblob keeps
-// them; those files are not objects.
+// folderStore is a store in a folder. What is no object to package bucket, a link
+// above all, is none here; but where that refuses the whole, this leaves it out and
+// goes on, and [folderStore.Skipped] says why. Metadata and encoding of an object are
+// taken from the file beside it where gocloud.dev/blob/fileblob keeps them; those
+// files are not objects.
 type folderStore struct {
 	root *os.Root
 	fsys fs.FS
@@ -131,27 +134,20 @@ func (f *folderStore) skip(name, why string) {
 	f.skipped[name] = why
 }
 
-// astray reports whether name is a symbolic link that leads to no file in the
-// folder.
-func (f *folderStore) astray(name string) bool {
-	info, err := f.root.Lstat(name)
-	if err != nil || info.Mode()&fs.ModeSymlink == 0 {
-		return false
+// skipIrregular skips what is [bucket.ErrNotRegular].
+func (f *folderStore) skipIrregular(name string) {
+	why := "it is not a regular file"
+	if info, err := f.root.Lstat(name); err == nil && info.Mode()&fs.ModeSymlink != 0 {
+		why = "it is a symbolic link, which is not followed"
 	}
-	info, err = fs.Stat(f.fsys, name)
-	return err != nil || !info.Mode().IsRegular()
+	f.skip(name, why)
 }
 
 func isControl(r rune) bool { return r < ' ' || r == 0x7f }
 
-const attrsSuffix = ".attrs"
-
-const (
-	maxAttrs = 1 << 20
-	// maxUnzipped is how much of a compressed object is read: TestGrid refuses
-	// JUnit of over 100 MB, but looks at its size as it is stored.
-	maxUnzipped = 200 << 20
-)
+// maxUnzipped is how much of a compressed object is read: TestGrid refuses
+// JUnit of over 100 MB, but looks at its size as it is stored.
+const maxUnzipped = 200 << 20
 
 // errTooLarge says that a compressed object has too much in it.
 var errTooLarge = errors.New("too large")
@@ -191,20 +187,17 @@ func (f *folderStore) List(ctx context.Context, prefix string, deep bool) ([]Obj
 				return fs.SkipDir
 			}
 			return nil
-		case entry.Type()&fs.ModeSymlink != 0 && f.astray(name):
-			f.skip(name, "it is a symbolic link that leads to no file in this folder")
-			return nil
 		case entry.IsDir() && !deep:
 			if f.holdsFiles(name) { // a bucket has no empty folders
 				objects = append(objects, Object{Name: name + "/"})
 			}
 			return fs.SkipDir
-		case entry.IsDir(), strings.HasSuffix(name, attrsSuffix):
+		case entry.IsDir(), strings.HasSuffix(name, bucket.AttrsSuffix):
 			return nil
 		}
-		o, err := f.stat(name)
-		if errors.Is(err, errIrregular) {
-			f.skip(name, "it is not a regular file")
+		o, _, err := f.stat(name)
+		if errors.Is(err, bucket.ErrNotRegular) {
+			f.skipIrregular(name)
 			return nil
 		}
 		if errors.Is(err, fs.ErrNotExist) {
@@ -233,21 +226,13 @@ func (f *folderStore) holdsFiles(dir string) bool {
 	return err != nil // also what cannot be read is there
 }
 
-var errIrregular = errors.New("not a regular file")
-
-func (f *folderStore) stat(name string) (Object, error) {
-	info, err := fs.Stat(f.fsys, name)
+func (f *folderStore) stat(name string) (Object, attributes, error) {
+	info, err := bucket.Regular(f.root, name)
 	if err != nil {
-		return Object{}, err
+		return Object{}, attributes{}, err
 	}
-	if !info.Mode().IsRegular() {
-		return Object{}, fmt.Errorf("%s: %w", name, errIrregular)
-	}
-	attrs, err := f.attrs(name)
-	if err != nil {
-		return Object{}, err
-	}
-	return Object{Name: name, Size: info.Size(), Updated: info.ModTime(), Metadata: attrs.Metadata}, nil
+	a, err := f.attrs(name)
+	return Object{Name: name, Size: info.Size(), Updated: info.ModTime(), Metadata: a.Metadata}, a, err
 }
 
 // attributes are the fields of fileblob's .attrs files that matter to readers.
@@ -257,33 +242,33 @@ type attributes struct {
 }
 
 func (f *folderStore) attrs(name string) (attributes, error) {
-	var a attributes
-	if f.astray(name + attrsSuffix) {
-		f.skip(name+attrsSuffix, "it is a symbolic link that leads to no file in this folder")
-		return a, nil
+	beside := name + bucket.AttrsSuffix
+	_, err := bucket.Regular(f.root, beside)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return attributes{}, nil
+	case errors.Is(err, bucket.ErrNotRegular):
+		f.skipIrregular(beside)
+		return attributes{}, nil
+	case err != nil:
+		return attributes{}, err
 	}
-	info, err := fs.Stat(f.fsys, name+attrsSuffix)
-	if errors.Is(err, fs.ErrNotExist) {
-		return a, nil
-	}
+	file, err := f.root.Open(beside)
 	if err != nil {
-		return a, err
-	}
-	if !info.Mode().IsRegular() { // to open a pipe is to wait
-		f.skip(name+attrsSuffix, "it is not a regular file")
-		return a, nil
-	}
-	file, err := f.fsys.Open(name + attrsSuffix)
-	if err != nil {
-		return a, err
+		return attributes{}, err
 	}
 	defer file.Close()
-	data, err := io.ReadAll(io.LimitReader(file, maxAttrs))
+	data, err := io.ReadAll(io.LimitReader(file, bucket.MaxAttrs+1))
 	if err != nil {
-		return a, err
+		return attributes{}, err
 	}
+	if len(data) > bucket.MaxAttrs {
+		f.skip(beside, fmt.Sprintf("it is over %d MiB", bucket.MaxAttrs>>20))
+		return attributes{}, nil
+	}
+	var a attributes
 	if err := json.Unmarshal(data, &a); err != nil {
-		f.skip(name+attrsSuffix, fmt.Sprintf("it is not the JSON in which the attributes of %s would be: %v", path.Base(name), err))
+		f.skip(beside, fmt.Sprintf("it is not the JSON in which the attributes of %s would be: %v", path.Base(name), err))
 		return attributes{}, nil //nolint:nilerr // told with what else is skipped
 	}
 	return a, nil
@@ -295,20 +280,19 @@ func (f *folderStore) Open(_ context.Context, name string) (io.ReadCloser, Objec
 	if name = path.Clean(name); !fs.ValidPath(name) {
 		return nil, Object{}, fmt.Errorf("opening %s: %w", name, fs.ErrNotExist)
 	}
-	o, err := f.stat(name)
-	if errors.Is(err, errIrregular) || err != nil && f.astray(name) {
+	o, a, err := f.stat(name)
+	if errors.Is(err, bucket.ErrNotRegular) {
 		return nil, Object{}, fmt.Errorf("opening %s: %w", name, fs.ErrNotExist)
 	}
 	if err != nil {
 		return nil, Object{}, fmt.Errorf("opening %s: %w", name, err)
 	}
-	file, err := f.fsys.Open(name)
+	file, err := f.root.Open(name)
 	if err != nil {
 		return nil, Object{}, fmt.Errorf("opening %s: %w", name, err)
 	}
-	a, err := f.attrs(name)
-	if err != nil || a.ContentEncoding != "gzip" {
-		return file, o, err
+	if a.ContentEncoding != "gzip" {
+		return file, o, nil
 	}
 	unzipped, err := gzip.NewReader(file)
 	if err != nil {

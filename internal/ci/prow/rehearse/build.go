@@ -3,8 +3,6 @@ package rehearse
 import (
 	"bytes"
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"path"
@@ -12,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/windows-op-readiness/windows-op-readiness/internal/bucket"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/outcome/intake"
 )
 
 // Build is what a rehearsal left in the bucket.
@@ -20,7 +19,8 @@ type Build struct {
 	URL string
 	// Files are the names of what is in it, sorted, with their sizes.
 	Files []File
-	// Result is finished.json's: SUCCESS, FAILURE or ABORTED; "" without one.
+	// Result is finished.json's: SUCCESS, FAILURE or ABORTED, or the first two by
+	// whether it says that it passed; "" without a finished.json.
 	Result string
 	// Metadata is finished.json's.
 	Metadata map[string]any
@@ -31,9 +31,6 @@ type File struct {
 	Name string
 	Size int64
 }
-
-// maxFinished is more than a finished.json has.
-const maxFinished = 1 << 20
 
 // Uploaded reads what lies in the build's folder, after it has added what Prow
 // does not keep in a folder.
@@ -55,21 +52,22 @@ func (p *RehearsalPlan) Uploaded(ctx context.Context, url string, o bucket.Optio
 	if err != nil {
 		return nil, err
 	}
-	data, err := at.ReadAll(ctx, prefix+"finished.json", maxFinished)
-	if errors.Is(err, bucket.ErrNotExist) {
+	finished, unread, err := intake.ReadFinished(ctx, at, prefix)
+	switch {
+	case err != nil:
+		return nil, err
+	case unread != "":
+		return nil, fmt.Errorf("reading finished.json: %s", unread)
+	case finished == nil:
 		return b, nil
 	}
-	if err != nil {
-		return nil, err
-	}
-	var finished struct {
-		Result   string         `json:"result"`
-		Metadata map[string]any `json:"metadata"`
-	}
-	if err := json.Unmarshal(data, &finished); err != nil {
-		return nil, fmt.Errorf("reading finished.json: %w", err)
-	}
 	b.Result, b.Metadata = finished.Result, finished.Metadata
+	if b.Result == "" {
+		b.Result = "FAILURE"
+		if intake.Passed(finished) {
+			b.Result = "SUCCESS"
+		}
+	}
 	return b, nil
 }
 
