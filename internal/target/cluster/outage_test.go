@@ -19,6 +19,7 @@ import (
 )
 
 func TestOutagesAreToldAsWhoeverMetThem(t *testing.T) {
+	t.Parallel()
 	made := kwoktest.Up(t)
 	proxy := kwoktest.NewProxy(t, made)
 	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")

@@ -147,6 +147,7 @@ func kubeconfigOf(t *testing.T, client kubernetes.Interface, admin, name string)
 // TestOnASimulatedCluster asks a real API server. Its steps share a cluster, and
 // leave what they make.
 func TestOnASimulatedCluster(t *testing.T) {
+	t.Parallel()
 	up := kwoktest.Up(t)
 	client, admin := kwoktest.Client(t, up), connect(t, up.Kubeconfig)
 
