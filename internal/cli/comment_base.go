@@ -92,7 +92,11 @@ func (o *commentOptions) baseIn(ctx context.Context, s *Surroundings, url string
 			return nil, nil, err
 		}
 	}
-	fmt.Fprintf(s.Stderr, "The base is %s, commit %q\n", newest, result.Cut(run.Manifest.Source.Commit, 100))
+	of := "of no known commit"
+	if commit := run.Manifest.Source.Commit; commit != "" {
+		of = fmt.Sprintf("commit %q", result.Cut(commit, 100))
+	}
+	fmt.Fprintf(s.Stderr, "The base is %s, %s\n", newest, of)
 	return verdict.Judge(run), build.Doubts(runs), nil
 }
 
