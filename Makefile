@@ -35,9 +35,11 @@ node: binaries
 browser: ## Get the browser for tests: Debian's chromium, as root on Debian
 	@scripts/browser.sh
 
+# Tests wait for clusters more than they compute, so that more of them run beside
+# each other than there may be cores; a cluster takes half a gigabyte of memory.
 .PHONY: test
 test: node browser ## Run all tests, also those on a simulated cluster and, where the machine can, on a real node
-	$(GO) test -timeout 30m ./...
+	$(GO) test -timeout 30m -p 3 -parallel 4 ./...
 
 .PHONY: test-fast
 test-fast: ## Run the tests that take no cluster, browser, node or second build: what to run while you work
