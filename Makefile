@@ -6,6 +6,7 @@ SHELL := /bin/bash
 
 GO ?= go
 BIN := bin/op-readiness
+CPUS := $(shell getconf _NPROCESSORS_ONLN)
 # The Kubernetes version of the simulated cluster that tests and demo use.
 KUBERNETES_VERSION ?= v1.36.3
 # What a simulated cluster and a run on it are made of.
@@ -35,9 +36,11 @@ node: binaries
 browser: ## Get the browser for tests: Debian's chromium, as root on Debian
 	@scripts/browser.sh
 
+# Tests wait for clusters more than they compute, so that more of them run beside
+# each other than there may be cores; a cluster takes half a gigabyte of memory.
 .PHONY: test
 test: node browser ## Run all tests, also those on a simulated cluster and, where the machine can, on a real node
-	$(GO) test -timeout 30m ./...
+	$(GO) test -timeout 30m -p $(shell expr $(CPUS) + 1) -parallel $(shell expr $(CPUS) \* 2) ./...
 
 .PHONY: test-fast
 test-fast: ## Run the tests that take no cluster, browser, node or second build: what to run while you work

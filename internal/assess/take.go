@@ -21,9 +21,21 @@ import (
 type lock struct {
 	*lease.Lock
 	wait bool
+	told bool // why it could not be released
 }
 
-func (l lock) Hold(ctx context.Context, phase specs.Phase, conditions result.RunConditions) error {
+// Release gives the lock up. Who calls it again tries again, and is not told once
+// more why that fails.
+func (l *lock) Release(ctx context.Context) error {
+	err := l.Lock.Release(ctx)
+	if err == nil || l.told {
+		return nil
+	}
+	l.told = true
+	return err
+}
+
+func (l *lock) Hold(ctx context.Context, phase specs.Phase, conditions result.RunConditions) error {
 	return l.Acquire(ctx, lease.Group{Phase: phase, Conditions: conditions}, l.wait)
 }
 
@@ -65,7 +77,7 @@ func (p *Prepared) makeLock() error {
 		Dead: slices.Clone(m.Locks), // this execution has their results folder
 	})
 	m.Locks = append(m.Locks, p.held.ID())
-	p.lock = lock{Lock: p.held, wait: p.req.Wait}
+	p.lock = &lock{Lock: p.held, wait: p.req.Wait}
 	return nil
 }
 

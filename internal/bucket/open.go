@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"runtime"
 	"strings"
+	"sync"
 
 	"cloud.google.com/go/storage"
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -60,7 +61,7 @@ type Bucket struct {
 var ErrURL = errors.New("not the URL of a bucket")
 
 // bucketName is what both Google and Amazon allow, without checking it all.
-var bucketName = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9._-]{1,221}$`)
+var bucketName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9._-]{1,221}$`) })
 
 // Location is a bucket's URL, taken apart.
 type Location struct {
@@ -103,7 +104,7 @@ func ParseURL(raw string) (Location, error) {
 	case GCS, S3:
 		name, prefix, _ := strings.Cut(rest, "/")
 		switch {
-		case !bucketName.MatchString(name):
+		case !bucketName().MatchString(name):
 			return bad("a bucket's name has letters, digits, '-', '_' and '.', at least two, and begins with a letter or digit")
 		case strings.ContainsAny(prefix, "?#\\\r\n"):
 			return bad("its path has a character that cannot be in one")

@@ -90,8 +90,12 @@ func (o *commentOptions) baseIn(ctx context.Context, s *Surroundings, url string
 	if err != nil {
 		return nil, nil, err
 	}
+	of := "of no known commit"
+	if commit := run.Manifest.Source.Commit; commit != "" {
+		of = fmt.Sprintf("commit %q", result.Cut(commit, 100))
+	}
+	fmt.Fprintf(s.Stderr, "The base is %s, %s\n", newest, of)
 	judgement = verdict.Judge(run)
-	fmt.Fprintf(s.Stderr, "The base is %s, commit %q\n", newest, result.Cut(run.Manifest.Source.Commit, 100))
 	return judgement, build.Doubts(runs, run, judgement), nil
 }
 

@@ -50,6 +50,12 @@ func TestTheBaseLiesInABucket(t *testing.T) {
 	b.want("of no cell", b.comment(results, "--base", "x="+good), verdict.ExitUsage, `no results are named "x"`)
 }
 
+func TestTheBaseOfNoCommit(t *testing.T) {
+	b := newBuilds(t, e2etest.Script{})
+	base := b.publish("Core.Network", b.run("Core.Network", ""))
+	b.want("a build", b.comment(b.run("Core.Network", "c1"), "--base", base), verdict.ExitReady, "The base is "+base+", of no known commit\n")
+}
+
 // Shards of the base lie beside each other in its build.
 func TestTheBaseHasShards(t *testing.T) {
 	b := newBuilds(t, e2etest.Script{})

@@ -27,6 +27,8 @@ func TestAFailureSaysWhatHappenedMeanwhile(t *testing.T) {
 	cluster := kwoktest.Up(t)
 	client := kwoktest.Client(t, cluster)
 	proxy := kwoktest.NewProxy(t, cluster)
+	// What is between op-readiness and the cluster is not between that and the tests.
+	server := kwoktest.NewProxy(t, cluster).Config().Host
 	var err error
 	for what, c := range map[string]struct {
 		meets   http.HandlerFunc
@@ -37,7 +39,7 @@ func TestAFailureSaysWhatHappenedMeanwhile(t *testing.T) {
 		"cut":                    {kwoktest.Cut, "0", verdict.ExitNotReady, "core-network-b failed"},
 		"refused, and run again": {kwoktest.Refuse(http.StatusServiceUnavailable), "1", verdict.ExitInconclusive, "passed in attempt 2, after: Meanwhile the API server was away"},
 	} {
-		s := newScene(t, e2etest.Script{Do: map[string][]string{"[sig-x] b": {e2etest.WaitFail, e2etest.Pass}}})
+		s := newScene(t, e2etest.Script{Server: server, Do: map[string][]string{"[sig-x] b": {e2etest.WaitFail, e2etest.Pass}}})
 		proxy.Kubeconfig(t, s.kubeconfig)
 		done := make(chan said, 1)
 		go func() { done <- s.main(s.args("--case", "core-network-b", "--retries", c.retries)...) }()

@@ -37,6 +37,7 @@ func preflightOf(t *testing.T, kubeconfig string, environ []string, args ...stri
 }
 
 func TestPreflight_of_a_simulated_cluster(t *testing.T) {
+	t.Parallel()
 	cluster := kwoktest.Up(t)
 
 	code, stdout, stderr := preflightOf(t, cluster.Kubeconfig, nil)

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -155,6 +156,8 @@ func (o *runOptions) validate() error {
 	switch {
 	case !o.Lock && o.Wait:
 		return usageErrorf("--wait waits for the cluster lock, and --lock=false does without: leave one out")
+	case strings.ContainsFunc(o.RunID, unicode.IsSpace):
+		return usageErrorf("--run-id: %q has blanks in it: use an id in one word, such as nightly-17", o.RunID)
 	case o.Attempt < 0:
 		return usageErrorf("--attempt: at least 1, not %d", o.Attempt)
 	case o.Procs < 1:

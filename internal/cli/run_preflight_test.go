@@ -97,7 +97,7 @@ func TestARunIsRefusedForEachMissingPermissionAndGoesOnWhenItIsGranted(t *testin
 	t.Parallel()
 	up := kwoktest.Up(t)
 	client := kwoktest.Client(t, up)
-	s := newScene(t, e2etest.Script{})
+	s := newScene(t, e2etest.Script{Server: kwoktest.NewProxy(t, up).Config().Host})
 	s.kubeconfig = restricted(t, client, up.Kubeconfig)
 	refused := func(what string, says ...string) {
 		t.Helper()
@@ -179,7 +179,7 @@ func TestARunWithoutWindowsNodesIsRefused(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	s := newScene(t, e2etest.Script{Do: map[string][]string{"[sig-x] b": {e2etest.Fail}}})
+	s := newScene(t, e2etest.Script{Server: kwoktest.NewProxy(t, up).Config().Host, Do: map[string][]string{"[sig-x] b": {e2etest.Fail}}})
 	s.kubeconfig = up.Kubeconfig
 	const says = "windows-nodes: the cluster has no Windows node"
 	s.want("a run", s.main(s.args()...), verdict.ExitInconclusive, says, "fix: add 2 Windows nodes", "--preflight=warn")
@@ -372,7 +372,7 @@ func TestWhatIsBrokenIsNotTakenForAbsent(t *testing.T) {
 		}
 		return ends(0, "")
 	})
-	s := newScene(t, e2etest.Script{})
+	s := newScene(t, e2etest.Script{Server: kwoktest.NewProxy(t, up).Config().Host})
 	s.kubeconfig = up.Kubeconfig
 	s.write(filepath.Join(s.specs, "core-network.yaml"), containerCases)
 	got := s.main(s.args()...)
@@ -433,6 +433,7 @@ func TestWhatIsBrokenIsNotTakenForAbsent(t *testing.T) {
 }
 
 func TestWindowsNodesThatGetNoImageRefuseARun(t *testing.T) {
+	t.Parallel()
 	up := kwoktest.Up(t)
 	client := kwoktest.Client(t, up)
 	joinPlayedNodes(t, client)
@@ -442,7 +443,7 @@ func TestWindowsNodesThatGetNoImageRefuseARun(t *testing.T) {
 		}
 		return corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: metav1.Now()}}
 	})
-	s := newScene(t, e2etest.Script{})
+	s := newScene(t, e2etest.Script{Server: kwoktest.NewProxy(t, up).Config().Host})
 	s.kubeconfig = up.Kubeconfig
 	s.write(filepath.Join(s.specs, "core-network.yaml"), containerCases)
 	// The probes of Linux have no answer here.

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -163,6 +164,16 @@ func TestAReportFolderThatIsRemovedEndsTheRun(t *testing.T) {
 	}
 }
 
+func TestALockThatStaysIsToldOnce(t *testing.T) {
+	s := newScene(t, e2etest.Script{})
+	s.leaseStays = true
+	got := s.main(s.args()...)
+	s.want("the run", got, verdict.ExitReady, "releasing the cluster, which happens by itself after 40s: ")
+	if n := strings.Count(got.stderr, "releasing the cluster"); n != 1 {
+		t.Errorf("it is told %d times:\n%s", n, got.stderr)
+	}
+}
+
 func TestTwoRunsIntoOneFolder(t *testing.T) {
 	s := newScene(t, e2etest.Script{Do: map[string][]string{"[sig-x] b": {e2etest.Wait}}})
 	first := make(chan said, 1)
@@ -219,6 +230,9 @@ func TestRunUsage(t *testing.T) {
 	}
 	if starts := s.fake.Starts(t); len(starts) > 0 {
 		t.Errorf("started %q", starts)
+	}
+	for _, id := range []string{" ", "nightly 17", "nightly\t"} {
+		s.want("a run id with blanks", s.main(s.args("--run-id", id)...), verdict.ExitUsage, fmt.Sprintf("--run-id: %q has blanks in it", id), "nightly-17")
 	}
 	s.want("a resume of nothing", s.main("run", "--resume", t.TempDir()), verdict.ExitUsage, "holds no run to resume")
 }

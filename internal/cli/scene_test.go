@@ -30,6 +30,7 @@ type scene struct {
 	server     string
 	podCIDRs   []string // of every node
 	version    string   // of the API server
+	leaseStays bool     // nobody may delete it
 
 	mu        sync.Mutex
 	requests  []string
@@ -147,6 +148,11 @@ func (s *scene) serveLease(w http.ResponseWriter, r *http.Request) {
 		s.writes++
 		s.lease["metadata"].(map[string]any)["resourceVersion"] = fmt.Sprint(s.writes)
 	case http.MethodDelete:
+		if s.leaseStays {
+			w.WriteHeader(http.StatusForbidden)
+			fmt.Fprint(w, `{"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "Forbidden", "code": 403}`)
+			return
+		}
 		s.lease = nil
 		fmt.Fprint(w, `{"kind": "Status", "apiVersion": "v1", "status": "Success"}`)
 		return

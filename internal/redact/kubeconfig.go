@@ -9,7 +9,6 @@ import (
 	"io"
 	"maps"
 	"net/url"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -36,7 +35,7 @@ func Kubeconfig(data []byte) ([]string, error) {
 			break
 		}
 		if err != nil {
-			return nil, errors.New(strings.TrimSuffix("it is not YAML: "+inLine.FindString(err.Error()), ": "))
+			return nil, errors.New(strings.TrimSuffix("it is not YAML: "+inLine().FindString(err.Error()), ": "))
 		}
 		if len(doc.Content) != 1 || doc.Content[0].Kind != yaml.MappingNode {
 			return nil, errors.New("it is not a kubeconfig: that is a mapping, with clusters, users and contexts")
@@ -50,7 +49,7 @@ func Kubeconfig(data []byte) ([]string, error) {
 }
 
 // inLine is where, in an error of yaml.v3, which may hold more.
-var inLine = regexp.MustCompile(`line \d+`)
+var inLine = lazy(`line \d+`)
 
 type finder struct {
 	data  string
@@ -78,11 +77,11 @@ var public = func() map[string]bool {
 
 var (
 	// secretName is how flags, variables and fields with secrets are called.
-	secretName = regexp.MustCompile(`(?i)(?:token|secret|passw(?:or)?d|passphrase|pwd|pass|key|credentials?|assertion|cookie|auth|authorization|sas|signature|code|pin|^-p)$`)
+	secretName = lazy(`(?i)(?:token|secret|passw(?:or)?d|passphrase|pwd|pass|key|credentials?|assertion|cookie|auth|authorization|sas|signature|code|pin|^-p)$`)
 	// publicName is how those are called whose values tell where to ask for
 	// credentials, and for whom.
-	publicName = regexp.MustCompile(`(?i)(?:^|[_-])(?:profile|region|zone|cluster|name|home|path|file|dir|mode|environment|env|project|account|role|arn|issuer|url|endpoint|host|level|login|type|scopes?|version|verbose|debug|id|expiry|expires-on|username|user|namespace|audience|cloud|authority|update)$`)
-	fileName   = regexp.MustCompile(`^(?:[.~]{0,2}/|[A-Za-z]:[\\/])[^\s=]*$`)
+	publicName = lazy(`(?i)(?:^|[_-])(?:profile|region|zone|cluster|name|home|path|file|dir|mode|environment|env|project|account|role|arn|issuer|url|endpoint|host|level|login|type|scopes?|version|verbose|debug|id|expiry|expires-on|username|user|namespace|audience|cloud|authority|update)$`)
+	fileName   = lazy(`^(?:[.~]{0,2}/|[A-Za-z]:[\\/])[^\s=]*$`)
 )
 
 // walk looks at a node, which is at path: keys with slashes between them, and *
@@ -141,7 +140,7 @@ func (f *finder) scalar(n *yaml.Node, path string) {
 		f.text(n.Value)
 	case n.Tag == "!!bool" || n.Tag == "!!null":
 	case strings.HasPrefix(path, "/users/*/user/auth-provider/config/"):
-		if !publicName.MatchString(name) || secretName.MatchString(name) {
+		if !publicName().MatchString(name) || secretName().MatchString(name) {
 			f.secret(n.Value)
 		}
 		f.text(n.Value)
@@ -161,7 +160,7 @@ func (f *finder) scalar(n *yaml.Node, path string) {
 // value takes what is called name for a secret where it is called or looks like
 // one.
 func (f *finder) value(name, value string) {
-	if !fileName.MatchString(value) && (secretName.MatchString(name) || !publicName.MatchString(name) && random(value)) {
+	if !fileName().MatchString(value) && (secretName().MatchString(name) || !publicName().MatchString(name) && random(value)) {
 		f.secret(value)
 	}
 	f.text(value)
@@ -208,7 +207,7 @@ func (f *finder) variable(n *yaml.Node) {
 			value = v.Value
 		}
 	}
-	if secretName.MatchString(name) || !publicName.MatchString(name) && !nothing.MatchString(value) && !fileName.MatchString(value) {
+	if secretName().MatchString(name) || !publicName().MatchString(name) && !nothing().MatchString(value) && !fileName().MatchString(value) {
 		f.secret(value)
 	}
 	f.text(value)
@@ -219,7 +218,7 @@ func (f *finder) comments(n *yaml.Node) {
 	for _, c := range []string{n.HeadComment, n.LineComment, n.FootComment} {
 		for line := range strings.SplitSeq(c, "\n") {
 			line = strings.TrimSpace(strings.TrimLeft(strings.TrimSpace(line), "#-"))
-			if m := field.FindStringSubmatch(line); m != nil && secretName.MatchString(m[1]) {
+			if m := field().FindStringSubmatch(line); m != nil && secretName().MatchString(m[1]) {
 				f.secret(m[2])
 			}
 			f.text(line)
@@ -229,7 +228,7 @@ func (f *finder) comments(n *yaml.Node) {
 }
 
 // field is one of a YAML text that is commented out.
-var field = regexp.MustCompile(`^["']?([\w.-]+)["']?\s*[:=]\s*["']?(.+?)["']?$`)
+var field = lazy(`^["']?([\w.-]+)["']?\s*[:=]\s*["']?(.+?)["']?$`)
 
 // text looks at a text in which secrets may be.
 func (f *finder) text(s string) {
@@ -253,24 +252,24 @@ func (f *finder) text(s string) {
 
 // words takes those words of a text for secrets that look random.
 func (f *finder) words(s string) {
-	for _, word := range oneWord.FindAllString(s, -1) {
+	for _, word := range oneWord().FindAllString(s, -1) {
 		if random(word) {
 			f.secret(word)
 		}
 	}
 }
 
-var oneWord = regexp.MustCompile("[^\\s\"'`,;(){}\\[\\]<>]+")
+var oneWord = lazy("[^\\s\"'`,;(){}\\[\\]<>]+")
 
 // random reports whether a word looks like a key or a token: it is long, has
 // digits, and is not an address, path, date or list.
 func random(s string) bool {
-	return len(s) >= 20 && strings.ContainsAny(s, "0123456789") && !strings.Contains(s, "://") && !strings.ContainsAny(s, " \n") && !fileName.MatchString(s) && !host.MatchString(s) && !date.MatchString(s) && entropy(s) >= 3
+	return len(s) >= 20 && strings.ContainsAny(s, "0123456789") && !strings.Contains(s, "://") && !strings.ContainsAny(s, " \n") && !fileName().MatchString(s) && !host().MatchString(s) && !date().MatchString(s) && entropy(s) >= 3
 }
 
-var host = regexp.MustCompile(`^[a-z0-9-]+(?:\.[a-z0-9-]+)*\.[a-z]{2,}(?::[0-9]+)?$`)
+var host = lazy(`^[a-z0-9-]+(?:\.[a-z0-9-]+)*\.[a-z]{2,}(?::[0-9]+)?$`)
 
-var date = regexp.MustCompile(`^[0-9]{4}-[0-9]{2}-[0-9]{2}T`)
+var date = lazy(`^[0-9]{4}-[0-9]{2}-[0-9]{2}T`)
 
 // secret adds what is secret, line by line.
 func (f *finder) secret(s string) {

@@ -8,7 +8,6 @@ package redact
 import (
 	"bytes"
 	"io"
-	"regexp"
 	"strings"
 )
 
@@ -40,19 +39,24 @@ type lines struct {
 	prefix string
 }
 
+const (
+	keyBegin = `-{4,5} ?BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)? ?-{4,5}`
+	keyEnd   = `-{4,5} ?END [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)? ?-{4,5}`
+)
+
 var (
-	keyBegins = regexp.MustCompile(`-{4,5} ?BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)? ?-{4,5}`)
-	keyEnds   = regexp.MustCompile(`-{4,5} ?END [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)? ?-{4,5}`)
-	keyInLine = regexp.MustCompile(keyBegins.String() + `.*?(?:` + keyEnds.String() + `|$)`)
+	keyBegins = lazy(keyBegin)
+	keyEnds   = lazy(keyEnd)
+	keyInLine = lazy(keyBegin + `.*?(?:` + keyEnd + `|$)`)
 	// keyLine is a line of a private key, alone or behind a log's prefix.
-	keyLine = regexp.MustCompile(`^\s*[A-Za-z0-9+/=]*\s*$|[A-Za-z0-9+/=]{40,}\s*$|(?:Proc-Type|DEK-Info|Version|Comment): `)
+	keyLine = lazy(`^\s*[A-Za-z0-9+/=]*\s*$|[A-Za-z0-9+/=]{40,}\s*$|(?:Proc-Type|DEK-Info|Version|Comment): `)
 	// lastWord is what may be the last line of a private key behind a prefix.
-	lastWord = regexp.MustCompile(`[A-Za-z0-9+/]+={0,2}\s*$`)
-	digits   = regexp.MustCompile(`[0-9]+`)
+	lastWord = lazy(`[A-Za-z0-9+/]+={0,2}\s*$`)
+	digits   = lazy(`[0-9]+`)
 )
 
 // shape is a log's prefix with every number as the same: times go on.
-func shape(prefix string) string { return digits.ReplaceAllString(prefix, "0") }
+func shape(prefix string) string { return digits().ReplaceAllString(prefix, "0") }
 
 // clean returns a line without secrets, and whether there is to be a line at
 // all. The lines of a private key are dropped up to its end, or up to one that
@@ -60,26 +64,26 @@ func shape(prefix string) string { return digits.ReplaceAllString(prefix, "0") }
 // rest of the text.
 func (l *lines) clean(line string) (clean string, keep bool) {
 	if l.inKey {
-		if at := keyEnds.FindStringIndex(line); at != nil {
+		if at := keyEnds().FindStringIndex(line); at != nil {
 			l.inKey = false
 			if line = line[at[1]:]; strings.TrimSpace(line) == "" {
 				return "", false
 			}
-		} else if keyLine.MatchString(line) || l.behindPrefix(line) {
+		} else if keyLine().MatchString(line) || l.behindPrefix(line) {
 			return "", false
 		}
 		l.inKey = false
 	}
 	found := keywordsOf().all(line)
 	if found.has(privateKey) {
-		if at := keyBegins.FindAllStringIndex(line, -1); at != nil {
+		if at := keyBegins().FindAllStringIndex(line, -1); at != nil {
 			last := at[len(at)-1]
-			if l.inKey = !keyEnds.MatchString(line[last[1]:]); l.inKey && strings.TrimSpace(line[last[1]:]) == "" {
+			if l.inKey = !keyEnds().MatchString(line[last[1]:]); l.inKey && strings.TrimSpace(line[last[1]:]) == "" {
 				l.prefix = shape(line[:last[0]])
 			} else {
 				l.prefix = ""
 			}
-			line = keyInLine.ReplaceAllString(line, Mask)
+			line = keyInLine().ReplaceAllString(line, Mask)
 		}
 	}
 	all := rules()
@@ -92,7 +96,7 @@ func (l *lines) clean(line string) (clean string, keep bool) {
 }
 
 func (l *lines) behindPrefix(line string) bool {
-	at := lastWord.FindStringIndex(line)
+	at := lastWord().FindStringIndex(line)
 	return at != nil && strings.TrimSpace(l.prefix) != "" && shape(line[:at[0]]) == l.prefix
 }
 

@@ -147,8 +147,12 @@ var flagWords = slices.Concat([]string{"-token", "-secret", "-passw"}, secretWor
 const flagValue = `(?:\\*"((?:[^"\\]|\\[^"])+)|'([^']+)|([^\s"',;$(-](?:[^\s"']*[^\s"',\]])?))`
 
 // find returns a rule with a regular expression.
-func find(expression string) rule {
-	return rule{re: sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expression) })}
+func find(expression string) rule { return rule{re: lazy(expression)} }
+
+// lazy is a regular expression that is compiled when it is used first: most
+// commands redact nothing.
+func lazy(expression string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expression) })
 }
 
 func (r rule) on(keywords ...string) rule { r.keywords = keywords; return r }
@@ -173,39 +177,39 @@ func encoded(texts ...string) rule {
 
 var (
 	// variables are names that stand for a value, of shells, templates and formats.
-	variables = regexp.MustCompile(`^(?:\$\w+|\$\{[^}]*\}?|\$\(.*|\$env:\w+|%\w+%|%[+#0-9.-]*[a-zA-Z]|\{\{.*|<[^>]*>?|\*+|\.{3,}|x{3,}|X{3,}|-+|\(\*?[\w.]+\)(?:\(.*)?|[,;)]\s.*)$`)
-	nothing   = regexp.MustCompile(`(?i)^\W*(?:true|false|null|nil|none|empty|unset|unknown|undefined|redacted|hidden|masked|optional|required|flags?|options?|arguments?|\(\w*\)?)\W*$`)
-	onlyWord  = regexp.MustCompile(`^[\pL']+[.:!?)` + "`" + `]*$`)
-	moreWords = regexp.MustCompile(`^["']?\s+[\pL(]`)
-	digest    = regexp.MustCompile(`^@sha(?:256|512):[0-9a-f]{32}`)
-	portFirst = regexp.MustCompile(`^[0-9]{1,5}(?:/|$)`)
-	path      = regexp.MustCompile(`^(?:[.~]{0,2}/|[A-Za-z]:[\\/]|\\)`)
+	variables = lazy(`^(?:\$\w+|\$\{[^}]*\}?|\$\(.*|\$env:\w+|%\w+%|%[+#0-9.-]*[a-zA-Z]|\{\{.*|<[^>]*>?|\*+|\.{3,}|x{3,}|X{3,}|-+|\(\*?[\w.]+\)(?:\(.*)?|[,;)]\s.*)$`)
+	nothing   = lazy(`(?i)^\W*(?:true|false|null|nil|none|empty|unset|unknown|undefined|redacted|hidden|masked|optional|required|flags?|options?|arguments?|\(\w*\)?)\W*$`)
+	onlyWord  = lazy(`^[\pL']+[.:!?)` + "`" + `]*$`)
+	moreWords = lazy(`^["']?\s+[\pL(]`)
+	digest    = lazy(`^@sha(?:256|512):[0-9a-f]{32}`)
+	portFirst = lazy(`^[0-9]{1,5}(?:/|$)`)
+	path      = lazy(`^(?:[.~]{0,2}/|[A-Za-z]:[\\/]|\\)`)
 )
 
 // placeholder reports that a value stands for another, or for none.
 func placeholder(secret, _ string) bool {
-	return variables.MatchString(secret) || nothing.MatchString(secret)
+	return variables().MatchString(secret) || nothing().MatchString(secret)
 }
 
 // prose also reports a word that goes on as a sentence.
 func prose(secret, rest string) bool {
-	return placeholder(secret, rest) || onlyWord.MatchString(secret) && moreWords.MatchString(rest)
+	return placeholder(secret, rest) || onlyWord().MatchString(secret) && moreWords().MatchString(rest)
 }
 
 // file also reports names of files.
 func file(secret, rest string) bool {
-	return prose(secret, rest) || path.MatchString(secret)
+	return prose(secret, rest) || path().MatchString(secret)
 }
 
 // word also reports a word alone, and numbers: what is said of tokens is more
 // often that than one.
 func word(secret, rest string) bool {
-	return file(secret, rest) || onlyWord.MatchString(secret) && len(secret) < 20 || len(secret) < 6
+	return file(secret, rest) || onlyWord().MatchString(secret) && len(secret) < 20 || len(secret) < 6
 }
 
 // short reports what is too short for a token, and words.
 func short(secret, rest string) bool {
-	return placeholder(secret, rest) || len(secret) < 8 && onlyWord.MatchString(secret) || len(secret) < 4
+	return placeholder(secret, rest) || len(secret) < 8 && onlyWord().MatchString(secret) || len(secret) < 4
 }
 
 // letters reports what has no digit.
@@ -213,7 +217,7 @@ func letters(secret, _ string) bool { return !strings.ContainsAny(secret, "01234
 
 // port reports what is the port of a host, or the tag of an image.
 func port(secret, rest string) bool {
-	return placeholder(secret, rest) || portFirst.MatchString(secret) || digest.MatchString(rest)
+	return placeholder(secret, rest) || portFirst().MatchString(secret) || digest().MatchString(rest)
 }
 
 //go:generate bash -c "cd ../../scripts/gitleaks && go run . >../../internal/redact/gitleaks.json"

@@ -39,6 +39,7 @@ cases:
 // A watch that is cut and goes on where it was proves what it would have proved;
 // one that lost events while a test ran leaves its pass unproven.
 func TestWhatTheWatchLosesIsNotProven(t *testing.T) {
+	t.Parallel()
 	_, made := up(t)
 	proxy := kwoktest.NewProxy(t, made)
 	temp := t.TempDir()

@@ -175,6 +175,7 @@ func passed(t *testing.T, c verdict.CaseResult) {
 func caseArgs(ids ...string) []string { return []string{"--case", strings.Join(ids, ",")} }
 
 func TestFromNothingToAVerdict(t *testing.T) {
+	t.Parallel()
 	need(t)
 	dir := filepath.Join(t.TempDir(), "results")
 	args := append([]string{"run", "--cluster", "kwok", "--report-dir", dir}, caseArgs(endpointSlice, serviceStatus, deployment, hostPath)...)
@@ -219,6 +220,7 @@ func TestFromNothingToAVerdict(t *testing.T) {
 }
 
 func TestKilledHalfWayAndResumed(t *testing.T) {
+	t.Parallel()
 	_, made := up(t)
 	ids := []string{endpointSlice, deployment, rollingUpdate, replicaSet, gates}
 	for _, started := range []int{1, 3} {
@@ -271,6 +273,7 @@ func TestKilledHalfWayAndResumed(t *testing.T) {
 }
 
 func TestAPIServerKilledHalfWay(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("it waits for minutes until a server counts as gone")
 	}

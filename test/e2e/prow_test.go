@@ -51,6 +51,7 @@ const prowYAML = `plank:
 // TestGrid's updater, with the generated configuration, makes a grid of what they
 // uploaded.
 func TestFromACommentToTheGrid(t *testing.T) {
+	t.Parallel()
 	_, made := up(t)
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {

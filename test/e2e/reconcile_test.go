@@ -46,6 +46,7 @@ func sound(t *testing.T, run *result.Run) {
 // The real e2e.test contradicts itself neither when tests fail, nor when one is
 // over its time limit, nor when it is interrupted.
 func TestHonestRunsAreReconciled(t *testing.T) {
+	t.Parallel()
 	_, made := up(t)
 	quick := struct{ focus, phase, timeout string }{`\[sig-network\] EndpointSlice should create Endpoints and EndpointSlices for Pods matching a Service`, "parallel", "10m"}
 	specs := standard(t, map[string]struct{ focus, phase, timeout string }{

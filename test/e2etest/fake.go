@@ -36,6 +36,9 @@ type Script struct {
 	Do map[string][]string
 	// Default is what the tests do that are not in Do; "" is [Pass].
 	Default string
+	// Server is the URL of an API server that asks nobody who they are. There the
+	// tests make, and delete, the namespaces that they name; "" makes none.
+	Server string
 }
 
 // What a suite does. "" is what it should.

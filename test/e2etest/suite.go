@@ -2,6 +2,7 @@ package e2etest
 
 import (
 	"fmt"
+	"net/http"
 	"os"
 	"os/signal"
 	"regexp"
@@ -106,7 +107,7 @@ func (s *suite) misbehave(do string) int {
 }
 
 func (s *suite) run(selected []string) (int, error) {
-	fmt.Printf("  I0102 15:04:05.000000 %d e2e.go:109] Starting e2e run \"fake-%d\" on Ginkgo node 1\n", os.Getpid(), os.Getpid())
+	fmt.Printf("  I0102 15:04:05.000000 %d e2e.go:109] Starting e2e run %q on Ginkgo node 1\n", os.Getpid(), runID())
 	fmt.Printf("Running Suite: %s - /fake\n===\nRandom Seed: 1 - will randomize all specs\n\nWill run %d of %d specs\n", specs.SuiteName, len(selected), s.total)
 	if !s.dry {
 		s.node("SynchronizedBeforeSuite", "there are currently no ready, schedulable nodes in the cluster", s.do == FailBefore)
@@ -324,8 +325,38 @@ func Namespace(name string) string {
 	return "ns-" + strings.Trim(regexp.MustCompile(`[^a-z0-9]+`).ReplaceAllString(strings.ToLower(name), "-"), "-")
 }
 
+// runID is what the framework puts on the namespaces of this process.
+func runID() string { return fmt.Sprintf("fake-%d", os.Getpid()) }
+
+// request asks the API server for something about namespaces; without it the
+// suite cannot be played.
+func (s *suite) request(method, path, body string) {
+	request, err := http.NewRequest(method, s.script.Server+"/api/v1/namespaces"+path, strings.NewReader(body))
+	if err != nil {
+		panic(err)
+	}
+	request.Header.Set("Content-Type", "application/json")
+	answer, err := http.DefaultClient.Do(request)
+	if err != nil {
+		panic(err)
+	}
+	answer.Body.Close()
+	if answer.StatusCode >= http.StatusMultipleChoices {
+		panic(method + " " + request.URL.Path + ": " + answer.Status)
+	}
+}
+
 func (s *suite) say(name, state, message string) {
-	fmt.Printf("  STEP: Destroying namespace %q for this suite. @ %s\n", Namespace(name), stamp)
+	namespace := Namespace(name)
+	if s.script.Server != "" {
+		// One that was deleted may take a while to go, so no two have one name.
+		namespace = fmt.Sprintf("%s-%d", namespace, os.Getpid())
+		s.request(http.MethodPost, "", fmt.Sprintf(`{"metadata": {"name": %q, "labels": {"e2e-run": %q}}}`, namespace, runID()))
+	}
+	fmt.Printf("  STEP: Destroying namespace %q for this suite. @ %s\n", namespace, stamp)
+	if s.script.Server != "" {
+		s.request(http.MethodDelete, "/"+namespace, "")
+	}
 	if state == "passed" {
 		fmt.Printf("• [0.001 seconds]\n%s\n", delimiter)
 		return

@@ -76,9 +76,10 @@ func standard() string {
 	return text
 }
 
-// site is a cluster behind a proxy; its clients go past that.
+// site is a cluster behind a proxy; its clients, and tests, go past that.
 type site struct {
 	proxy      *kwoktest.Proxy
+	server     string // for tests
 	kubeconfig string
 	specs      string
 	client     kubernetes.Interface
@@ -89,6 +90,7 @@ func newSite(t *testing.T) *site {
 	t.Helper()
 	made := kwoktest.Up(t)
 	s := &site{proxy: kwoktest.NewProxy(t, made), client: kwoktest.Client(t, made), specs: t.TempDir()}
+	s.server = kwoktest.NewProxy(t, made).Config().Host
 	s.kubeconfig = filepath.Join(t.TempDir(), "kubeconfig")
 	s.proxy.Kubeconfig(t, s.kubeconfig)
 	config, err := clientcmd.BuildConfigFromFlags("", made.Kubeconfig)
@@ -118,7 +120,7 @@ func (s *site) start(t *testing.T, do map[string][]string, args ...string) *runn
 	t.Helper()
 	r := &runner{
 		dir:  filepath.Join(t.TempDir(), "results"),
-		fake: e2etest.Install(t, e2etest.Script{Version: "v1.36.3", Tests: []string{plain, steered, serial}, Do: do}),
+		fake: e2etest.Install(t, e2etest.Script{Version: "v1.36.3", Tests: []string{plain, steered, serial}, Do: do, Server: s.server}),
 	}
 	r.run(t, append([]string{"--kubeconfig", s.kubeconfig, "--spec-dir", s.specs, "--report-dir", r.dir, "--e2e-binary", r.fake.Binary(), "--additional"}, args...)...)
 	return r

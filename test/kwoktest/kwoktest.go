@@ -3,6 +3,8 @@ package kwoktest
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"os"
 	"strings"
 	"testing"
@@ -19,14 +21,6 @@ import (
 // binaries in the cache the test is skipped, and says what is missing.
 func Up(t *testing.T, change ...func(*kwok.Options)) *provider.Cluster {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("it takes a cluster")
-	}
-	dir, err := binaries.DefaultDir(os.Getenv)
-	if err != nil {
-		t.Fatal(err)
-	}
-	store := &binaries.Store{Dir: dir, Progress: os.Stderr}
 	options := kwok.DefaultOptions()
 	options.Name = "test-" + strings.ToLower(strings.NewReplacer("/", "-", "_", "-").Replace(t.Name()))
 	if len(options.Name) > 40 {
@@ -35,6 +29,67 @@ func Up(t *testing.T, change ...func(*kwok.Options)) *provider.Cluster {
 	for _, c := range change {
 		c(&options)
 	}
+	cluster, down := up(t, t.TempDir, options)
+	t.Cleanup(func() {
+		if err := down(); err != nil {
+			t.Error(err)
+		}
+	})
+	return cluster
+}
+
+// shared is the cluster of [Shared], and what removes it; nil before there is one.
+var (
+	shared       *provider.Cluster
+	removeShared func() error
+)
+
+// Shared is [Up] for tests that leave the cluster's nodes and API server alone, have
+// names of their own for all that they make, and do not run beside each other: they
+// have one, which [Main] removes.
+func Shared(t *testing.T) *provider.Cluster {
+	t.Helper()
+	if shared != nil {
+		return shared
+	}
+	var dir string
+	options := kwok.DefaultOptions()
+	options.Name = "test-shared"
+	cluster, down := up(t, func() string {
+		var err error
+		if dir, err = os.MkdirTemp("", "kwoktest-"); err != nil {
+			t.Fatal(err)
+		}
+		return dir
+	}, options)
+	shared, removeShared = cluster, func() error { return errors.Join(down(), os.RemoveAll(dir)) }
+	return shared
+}
+
+// Main runs the tests of a package that has a [Shared] cluster, and returns the exit
+// code.
+func Main(m *testing.M) int {
+	code := m.Run()
+	if removeShared != nil {
+		if err := removeShared(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return max(code, 1)
+		}
+	}
+	return code
+}
+
+// up makes a cluster in a folder, and returns what removes it.
+func up(t *testing.T, folder func() string, options kwok.Options) (cluster *provider.Cluster, down func() error) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("it takes a cluster")
+	}
+	dir, err := binaries.DefaultDir(os.Getenv)
+	if err != nil {
+		t.Fatal(err)
+	}
+	store := &binaries.Store{Dir: dir, Progress: os.Stderr}
 	missing, err := store.Missing(t.Context(), options.KubernetesVersion, kwok.Needs()...)
 	if err != nil {
 		t.Fatal(err)
@@ -42,17 +97,12 @@ func Up(t *testing.T, change ...func(*kwok.Options)) *provider.Cluster {
 	if len(missing) > 0 {
 		t.Skipf("not in the cache: %v: run 'make binaries'", missing)
 	}
-	p := &kwok.Provider{Binaries: store, Dir: t.TempDir()}
-	t.Cleanup(func() {
-		if err := p.Down(context.Background(), options.Name); err != nil {
-			t.Error(err)
-		}
-	})
-	cluster, err := p.Up(t.Context(), options)
-	if err != nil {
-		t.Fatal(err)
+	p := &kwok.Provider{Binaries: store, Dir: folder()}
+	down = func() error { return p.Down(context.Background(), options.Name) }
+	if cluster, err = p.Up(t.Context(), options); err != nil {
+		t.Fatal(errors.Join(err, down()))
 	}
-	return cluster
+	return cluster, down
 }
 
 // Client returns a client for the cluster.

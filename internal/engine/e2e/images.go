@@ -7,11 +7,14 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"sync"
 )
 
 // An image's name as e2e.test prints it: registry, path, tag. What else is
 // printed, such as warnings, is not a name.
-var imageName = regexp.MustCompile(`^[a-z0-9][a-z0-9.:-]*(/[a-z0-9][a-z0-9._-]*)+:[A-Za-z0-9_][A-Za-z0-9._-]{0,127}$`)
+var imageName = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^[a-z0-9][a-z0-9.:-]*(/[a-z0-9][a-z0-9._-]*)+:[A-Za-z0-9_][A-Za-z0-9._-]{0,127}$`)
+})
 
 // Images asks the binary for the images of its tests, as nodes pull them.
 // repoList is a file that overrides registries; "" for none.
@@ -27,7 +30,7 @@ func (b *Binary) Images(ctx context.Context, repoList string) ([]string, error) 
 	var images []string
 	lines := bufio.NewScanner(bytes.NewReader(out))
 	for lines.Scan() {
-		if name := lines.Text(); imageName.MatchString(name) {
+		if name := lines.Text(); imageName().MatchString(name) {
 			images = append(images, name)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/windows-op-readiness/windows-op-readiness/internal/outcome/result"
@@ -81,8 +82,12 @@ const (
 )
 
 var (
-	destroying   = regexp.MustCompile(`^  STEP: Destroying namespace "([a-z0-9][-a-z0-9]{0,62})" for this suite\.(?:.* @ (.*))?`)
-	runID        = regexp.MustCompile(`Starting e2e run "([A-Za-z0-9][-A-Za-z0-9_.]{0,62})"`)
+	destroying = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^  STEP: Destroying namespace "([a-z0-9][-a-z0-9]{0,62})" for this suite\.(?:.* @ (.*))?`)
+	})
+	runID = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`Starting e2e run "([A-Za-z0-9][-A-Za-z0-9_.]{0,62})"`)
+	})
 	testEnd      = regexp.MustCompile(`^(?:•|\+|↺|S|P)(?: \[([A-Z]+)[^\]]*\])?(?: DURING REPETITION #\d+)?(?: \[(\d+\.\d+) seconds\])?$`)
 	failureStart = regexp.MustCompile(`^  \[[A-Z]+\] `)
 	nodeEnd      = regexp.MustCompile(`^\[([A-Za-z]+(?: \([A-Za-z]+\))?)\] \[([A-Z]+)\] \[\d+\.\d+ seconds\]$`)
@@ -154,14 +159,14 @@ func (o *Output) take(line string) {
 	}
 	o.unconfirmed()
 	if o.current != "" {
-		if m := destroying.FindStringSubmatch(line); m != nil {
+		if m := destroying().FindStringSubmatch(line); m != nil {
 			// What is not a duration is the zero time.
 			at, _ := time.ParseInLocation(stamp, m[2], time.Local)
 			o.listener.Destroyed(m[1], at)
 		}
 	}
 	if !o.known {
-		if m := runID.FindStringSubmatch(line); m != nil {
+		if m := runID().FindStringSubmatch(line); m != nil {
 			o.known = true
 			o.listener.SuiteRun(m[1])
 		}

@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"unicode"
 	"unicode/utf8"
 
@@ -24,8 +25,8 @@ const (
 )
 
 var (
-	junitName  = regexp.MustCompile(`^junit_[A-Za-z0-9-]{1,60}_[0-9]{2,6}\.xml$`)
-	logName    = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,99}\.log$`)
+	junitName  = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^junit_[A-Za-z0-9-]{1,60}_[0-9]{2,6}\.xml$`) })
+	logName    = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,99}\.log$`) })
 	folderName = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9._+=@,() -]*[A-Za-z0-9_+=@,()-])?$`)
 	// device are names that Windows keeps for itself, with any extension.
 	device = regexp.MustCompile(`(?i)^(con|prn|aux|nul|com[0-9]|lpt[0-9])(\..*)?$`)
@@ -37,7 +38,7 @@ func isResults(base string) bool {
 	case result.PlanFile, result.ManifestFile, result.EventsFile, result.MetadataFile:
 		return true
 	}
-	return junitName.MatchString(base)
+	return junitName().MatchString(base)
 }
 
 // harmless returns an error when a name could lead a careless reader elsewhere
@@ -84,7 +85,7 @@ func wanted(name string, logs bool) (bool, error) {
 	}
 	deepest := maxFolders
 	if at := slices.Index(folders, result.LogsDir); at >= 0 {
-		if !logs || at > maxFolders || !logName.MatchString(base) {
+		if !logs || at > maxFolders || !logName().MatchString(base) {
 			return false, nil
 		}
 		deepest = at + 1 + maxLogDirs

@@ -5,6 +5,7 @@ import (
 	"net/url"
 	"regexp"
 	"strings"
+	"sync"
 	"unicode"
 	"unicode/utf8"
 
@@ -38,10 +39,12 @@ func inline(s string, limit int) string {
 var (
 	// prose is text of which neither Markdown nor GitHub makes anything: words with
 	// the punctuation of prose.
-	prose = regexp.MustCompile(`^` + word + `(?: ` + word + `)*$`)
+	prose = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^` + word + `(?: ` + word + `)*$`) })
 	// linked is what GitHub makes links of in such a text: commits, issues,
 	// advisories, addresses.
-	linked = regexp.MustCompile(`(?i)\b(?:[0-9a-f]{7,}\b|GH-|GHSA-|CVE-|www\.|https?:)`)
+	linked = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`(?i)\b(?:[0-9a-f]{7,}\b|GH-|GHSA-|CVE-|www\.|https?:)`)
+	})
 	// item is the number of a list.
 	item = regexp.MustCompile(`^[0-9]+[.)](?: |$)`)
 )
@@ -51,7 +54,7 @@ const word = `\(?[A-Za-z0-9]+(?:[.'-][A-Za-z0-9]+)*\)?[.,:;]?`
 // plain writes at most about limit bytes of s as one line: as it is where it is
 // made of words, else as [inline] does.
 func plain(s string, limit int) string {
-	if len(s) <= limit && prose.MatchString(s) && !linked.MatchString(s) && !item.MatchString(s) {
+	if len(s) <= limit && prose().MatchString(s) && !linked().MatchString(s) && !item.MatchString(s) {
 		return s
 	}
 	return inline(s, limit)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"regexp"
 	"strconv"
+	"sync"
 )
 
 // Marker is what a comment hides in its first line, to be found again: which
@@ -22,14 +23,16 @@ type Marker struct {
 }
 
 var (
-	commentID  = regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`)
-	commitHash = regexp.MustCompile(`^[0-9a-f]{40}([0-9a-f]{24})?$`)
-	markerLine = regexp.MustCompile(`^<!-- op-readiness id="([A-Za-z0-9._-]{1,64})" head="([0-9a-f]{40,64})" run="([0-9]{1,20})" attempt="([0-9]{1,9})" -->\r?(?:\n|$)`)
+	commentID  = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`) })
+	commitHash = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[0-9a-f]{40}([0-9a-f]{24})?$`) })
+	markerLine = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^<!-- op-readiness id="([A-Za-z0-9._-]{1,64})" head="([0-9a-f]{40,64})" run="([0-9]{1,20})" attempt="([0-9]{1,9})" -->\r?(?:\n|$)`)
+	})
 )
 
 // ValidID returns an error when id cannot be a comment's.
 func ValidID(id string) error {
-	if !commentID.MatchString(id) {
+	if !commentID().MatchString(id) {
 		return fmt.Errorf("%q cannot name a comment: up to 64 letters, digits, dots, dashes and underscores can", id)
 	}
 	return nil
@@ -37,7 +40,7 @@ func ValidID(id string) error {
 
 // ValidCommit returns an error when s is not the whole hash of a commit.
 func ValidCommit(s string) error {
-	if !commitHash.MatchString(s) {
+	if !commitHash().MatchString(s) {
 		return fmt.Errorf("%q is not the hash of a commit: 40 (or 64) hexadecimal digits in lower case are", s)
 	}
 	return nil
@@ -50,7 +53,7 @@ func (m Marker) String() string {
 
 // parseMarker reads the marker that a comment begins with.
 func parseMarker(body string) (Marker, bool) {
-	match := markerLine.FindStringSubmatch(body)
+	match := markerLine().FindStringSubmatch(body)
 	if match == nil {
 		return Marker{}, false
 	}

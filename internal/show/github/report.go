@@ -695,7 +695,7 @@ const notText = "<>@#&[]`*_~$\\|"
 
 func (f failure) requirement() string {
 	text := f.c.Case.Requirement
-	if text == standard()[f.c.Case.ID] && !strings.ContainsAny(text, notText) && !linked.MatchString(text) {
+	if text == standard()[f.c.Case.ID] && !strings.ContainsAny(text, notText) && !linked().MatchString(text) {
 		return text
 	}
 	return plain(text, maxText)

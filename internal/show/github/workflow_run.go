@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/google/go-github/v60/github"
@@ -132,7 +133,9 @@ type Artifact struct {
 
 // artifactName is what the reusable workflow calls an artifact with merged
 // results. A workflow that the pull request changed may upload anything else.
-var artifactName = regexp.MustCompile(`^op-readiness-([A-Za-z0-9][A-Za-z0-9._-]{0,79})-merged-attempt-([1-9][0-9]{0,8})$`)
+var artifactName = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^op-readiness-([A-Za-z0-9][A-Za-z0-9._-]{0,79})-merged-attempt-([1-9][0-9]{0,8})$`)
+})
 
 const (
 	// maxArtifactPages are of 100 artifacts each.
@@ -153,7 +156,7 @@ func (w *WorkflowRun) Results(ctx context.Context, client *API) ([]Artifact, err
 			return nil, explain(doing, "actions: read", err)
 		}
 		for _, a := range page {
-			match := artifactName.FindStringSubmatch(a.GetName())
+			match := artifactName().FindStringSubmatch(a.GetName())
 			if match == nil {
 				continue
 			}

@@ -85,6 +85,7 @@ type Cluster struct {
 	client  kubernetes.Interface
 	dynamic dynamic.Interface
 	target  Target
+	limit   time.Duration // of a request
 	outages *outages
 }
 
@@ -99,24 +100,24 @@ func (c *Cluster) Dynamic() dynamic.Interface { return c.dynamic }
 const requestTimeout = 30 * time.Second
 
 // Connect reads the target's kubeconfig. It sends no request yet.
-func Connect(t Target) (*Cluster, error) { return connect(t, &outages{}) }
+func Connect(t Target) (*Cluster, error) { return connect(t, requestTimeout, &outages{}) }
 
 // Beside makes another connection to the same cluster, whose requests do not queue
 // behind those of this one. What one sees of outages, [Cluster.Outages] of both tells.
-func (c *Cluster) Beside() (*Cluster, error) { return connect(c.target, c.outages) }
+func (c *Cluster) Beside() (*Cluster, error) { return connect(c.target, c.limit, c.outages) }
 
-func connect(t Target, seen *outages) (*Cluster, error) {
+func connect(t Target, limit time.Duration, seen *outages) (*Cluster, error) {
 	config, err := restConfig(t)
 	if err != nil {
 		return nil, err
 	}
-	config.Timeout = requestTimeout
+	config.Timeout = limit
 	config.UserAgent = FieldManager
 	// The default of 5 requests a second is for controllers, which have time.
 	config.QPS, config.Burst = 50, 100
 	// Every warning of the API server would go to standard error.
 	config.WarningHandler = rest.NoWarnings{}
-	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return &transport{seen, next} })
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return &transport{seen, next, limit} })
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		return nil, fmt.Errorf("kubeconfig %s: %w", t.Kubeconfig, err)
@@ -125,7 +126,7 @@ func connect(t Target, seen *outages) (*Cluster, error) {
 	if err != nil {
 		return nil, fmt.Errorf("kubeconfig %s: %w", t.Kubeconfig, err)
 	}
-	return &Cluster{Server: config.Host, client: client, dynamic: dyn, target: t, outages: seen}, nil
+	return &Cluster{Server: config.Host, client: client, dynamic: dyn, target: t, limit: limit, outages: seen}, nil
 }
 
 func restConfig(t Target) (*rest.Config, error) {

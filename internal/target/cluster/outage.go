@@ -107,10 +107,12 @@ func (c *Cluster) Outages(since time.Time) string {
 	return strings.Join(shown, "; ")
 }
 
-// transport notes the outages that requests meet on their way through next.
+// transport notes the outages that requests meet on their way through next, which
+// end after limit.
 type transport struct {
 	*outages
-	next http.RoundTripper
+	next  http.RoundTripper
+	limit time.Duration
 }
 
 // RoundTrip implements [http.RoundTripper].
@@ -126,7 +128,7 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 		t.failed(r, began, "it answered "+answer.Status)
 	default:
 		t.answered()
-		answer.Body = &body{ReadCloser: answer.Body, request: r, began: began, outages: t.outages}
+		answer.Body = &body{ReadCloser: answer.Body, request: r, began: began, limit: t.limit, outages: t.outages}
 	}
 	return answer, err
 }
@@ -140,6 +142,7 @@ type body struct {
 	*outages
 	request *http.Request
 	began   time.Time
+	limit   time.Duration
 	closed  atomic.Bool
 }
 
@@ -156,7 +159,7 @@ func (b *body) Read(p []byte) (int, error) {
 // time that every request has, watches too. The timer is the client's, and started
 // a little before the request came here.
 func (b *body) givenUp() bool {
-	return b.request.Context().Err() != nil || time.Since(b.began) > requestTimeout-time.Second
+	return b.request.Context().Err() != nil || time.Since(b.began) > b.limit-time.Second
 }
 
 // Close implements [io.Closer].

@@ -19,6 +19,7 @@ import (
 )
 
 func TestOutagesAreToldAsWhoeverMetThem(t *testing.T) {
+	t.Parallel()
 	made := kwoktest.Up(t)
 	proxy := kwoktest.NewProxy(t, made)
 	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
@@ -115,9 +116,6 @@ func TestOutagesAreToldAsWhoeverMetThem(t *testing.T) {
 
 // A watch is ended, and taken up again, when the time is up that every request has.
 func TestTheEndOfAWatchIsNoOutage(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it waits for half a minute")
-	}
 	t.Parallel()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
@@ -130,7 +128,7 @@ func TestTheEndOfAWatchIsNoOutage(t *testing.T) {
 	if err := os.WriteFile(kubeconfig, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	c, err := cluster.Connect(cluster.Target{Kubeconfig: kubeconfig})
+	c, err := cluster.ConnectWithin(cluster.Target{Kubeconfig: kubeconfig}, 2*time.Second)
 	if err != nil {
 		t.Fatal(err)
 	}

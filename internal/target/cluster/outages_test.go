@@ -24,7 +24,7 @@ func TestOutagesOneAfterTheOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &server{}
 		c := &Cluster{outages: &outages{}}
-		through := &transport{c.outages, s}
+		through := &transport{c.outages, s, requestTimeout}
 		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://server/version", nil)
 		if err != nil {
 			t.Fatal(err)
@@ -93,7 +93,7 @@ func TestAServerThatStandsStillIsAway(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			_, err = (&transport{c.outages, slow{}}).RoundTrip(r)
+			_, err = (&transport{c.outages, slow{}, requestTimeout}).RoundTrip(r)
 			cancel()
 			if got := c.Outages(began); !errors.Is(err, context.DeadlineExceeded) || (got != "") != (patient >= patience) {
 				t.Errorf("after %v: %q, %v", patient, got, err)

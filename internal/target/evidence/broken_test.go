@@ -39,9 +39,8 @@ type line struct {
 	spoilt  atomic.Int32 // requests
 }
 
-func newLine(t *testing.T) *line {
+func newLine(t *testing.T, c *provider.Cluster) *line {
 	t.Helper()
-	c := kwoktest.Up(t)
 	l := &line{t: t, cluster: c, proxy: kwoktest.NewProxy(t, c), direct: kwoktest.Client(t, c)}
 	w, err := evidence.Start(t.Context(), l.through(), []result.Node{{Name: "windows", OS: specs.Windows}}, noLook)
 	if err != nil {
@@ -154,7 +153,7 @@ func (l *line) want(what, namespace string, since time.Time, pods int, unobserve
 }
 
 func TestABrokenWatch(t *testing.T) {
-	l := newLine(t)
+	l := newLine(t, kwoktest.Shared(t))
 
 	// Cut off, refused, answered with errors: the watch is taken up at the
 	// event where it was, and pods that came and went meanwhile are seen.
@@ -213,7 +212,7 @@ func TestABrokenWatch(t *testing.T) {
 // The watch on namespaces is another one, which may lag behind that on pods, and
 // break by itself.
 func TestABrokenWatchOnNamespaces(t *testing.T) {
-	l := newLine(t)
+	l := newLine(t, kwoktest.Shared(t))
 	late := func() time.Time {
 		since := time.Now()
 		l.spoilOnly(watchesNamespaces, hangUp)
@@ -223,11 +222,11 @@ func TestABrokenWatchOnNamespaces(t *testing.T) {
 
 	// It lags: the pods are there, and whose they are is known later.
 	since := late()
-	l.blink("late", "blink")
+	l.blink("namespaces-late", "blink")
 	collected := make(chan struct{})
 	go func() {
 		defer close(collected)
-		l.want("a namespace that is known late", "late", since, 1, "")
+		l.want("a namespace that is known late", "namespaces-late", since, 1, "")
 	}()
 	l.untilSpoilt(2)
 	select {
@@ -240,7 +239,7 @@ func TestABrokenWatchOnNamespaces(t *testing.T) {
 
 	// So it is with a test that was killed.
 	since = late()
-	l.blink("killed", "blink")
+	l.blink("namespaces-killed", "blink")
 	go func() { l.untilSpoilt(2); l.proxy.Fix() }()
 	if pods, incomplete := l.CollectRun(t.Context(), suite, since); len(pods) != 1 || incomplete != "" {
 		t.Errorf("killed: pods %+v, incomplete %q", pods, incomplete)
@@ -248,9 +247,9 @@ func TestABrokenWatchOnNamespaces(t *testing.T) {
 
 	// It does not come back in time.
 	since = late()
-	l.blink("lost", "blink")
+	l.blink("namespaces-lost", "blink")
 	l.SetLag(time.Second)
-	l.want("a namespace that is not known", "lost", since, 0, "not taken: lost")
+	l.want("a namespace that is not known", "namespaces-lost", since, 0, "not taken: namespaces-lost")
 	if pods, incomplete := l.CollectRun(t.Context(), suite, since); len(pods) != 0 || !strings.Contains(incomplete, "the watch on namespaces did not catch up") {
 		t.Errorf("killed while it is broken: pods %+v, incomplete %q", pods, incomplete)
 	}
@@ -259,7 +258,7 @@ func TestABrokenWatchOnNamespaces(t *testing.T) {
 	// meanwhile nobody will know.
 	l.proxy.Fix()
 	l.SetLag(30 * time.Second)
-	l.want("the one before, when the watch is back", "lost", time.Now(), 1, "")
+	l.want("the one before, when the watch is back", "namespaces-lost", time.Now(), 1, "")
 	l.SetLag(time.Second)
 	since = late()
 	l.blink("gap", "blink")
@@ -285,7 +284,7 @@ func TestABrokenWatchOnNamespaces(t *testing.T) {
 // The names of the framework's namespaces come from ten thousand numbers, so a
 // later test may be given the name of an earlier one's.
 func TestANamespaceOfTheSameNameIsAnother(t *testing.T) {
-	l := newLine(t)
+	l := newLine(t, kwoktest.Shared(t))
 	shortTest(t, l.direct, "same", pod("first", "windows"))
 	l.want("the first", "same", time.Now(), 1, "")
 	l.remove("same", "first")
@@ -304,7 +303,8 @@ func TestANamespaceOfTheSameNameIsAnother(t *testing.T) {
 // An API server that is killed and comes again has kept nothing: a pod that
 // came and went before the watch was back is seen, or said to be unobserved.
 func TestAnAPIServerThatIsKilledAndComesAgain(t *testing.T) {
-	l := newLine(t)
+	t.Parallel()
+	l := newLine(t, kwoktest.Up(t))
 	since := time.Now()
 	shortTest(t, l.direct, "before", pod("stays", "windows"))
 	l.want("nothing is broken yet", "", since, 0, "")
@@ -374,7 +374,7 @@ func restart(t *testing.T, l *line) {
 }
 
 func TestAWatchThatIsNotAllowedDoesNotBegin(t *testing.T) {
-	c := kwoktest.Up(t)
+	c := kwoktest.Shared(t)
 	for what, verb := range map[string]string{"pods": "list", " pods": "watch", "namespaces": "list", " namespaces": "watch", "nodes": "list", " nodes": "watch"} {
 		what = strings.TrimSpace(what)
 		l := &line{t: t, cluster: c, proxy: kwoktest.NewProxy(t, c)}
@@ -400,7 +400,7 @@ func TestAWatchThatIsNotAllowedDoesNotBegin(t *testing.T) {
 
 // A hiccup at the start is no reason to go without evidence.
 func TestAWatchBeginsAlsoWhenTheFirstTryFails(t *testing.T) {
-	c := kwoktest.Up(t)
+	c := kwoktest.Shared(t)
 	l := &line{t: t, cluster: c, proxy: kwoktest.NewProxy(t, c)}
 	var tries atomic.Int32
 	l.proxy.Break(func(w http.ResponseWriter, r *http.Request) bool {

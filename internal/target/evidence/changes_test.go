@@ -31,6 +31,7 @@ func (s *somebody) patch(node, patch string) {
 }
 
 func TestChangesOfNodesAreTold(t *testing.T) {
+	t.Parallel()
 	cluster := kwoktest.Up(t)
 	client := kwoktest.Client(t, cluster)
 	w, err := evidence.Start(t.Context(), client, nil, noLook)
@@ -100,7 +101,7 @@ func TestChangesOfNodesAreTold(t *testing.T) {
 }
 
 func TestANamespaceThatIsDeletedDuringATestIsTold(t *testing.T) {
-	cluster := kwoktest.Up(t)
+	cluster := kwoktest.Shared(t)
 	client := kwoktest.Client(t, cluster)
 	w, err := evidence.Start(t.Context(), client, nil, noLook)
 	if err != nil {
@@ -108,7 +109,7 @@ func TestANamespaceThatIsDeletedDuringATestIsTold(t *testing.T) {
 	}
 	defer w.Stop()
 	since := time.Now()
-	labelledTest(t, client, "of-another", map[string]string{"e2e-run": "another"})
+	labelledTest(t, client, "deleted-of-another", map[string]string{"e2e-run": "another"})
 	shortTest(t, client, "early")
 	house := func(name string) {
 		t.Helper()

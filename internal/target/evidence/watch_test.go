@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -22,6 +23,8 @@ import (
 
 // suite is the run id of the process whose tests are observed.
 const suite = "5b1c"
+
+func TestMain(m *testing.M) { os.Exit(kwoktest.Main(m)) }
 
 func noLook(context.Context, string) (result.Node, error) {
 	return result.Node{}, errors.New("no such node")
@@ -72,7 +75,7 @@ func labelledTest(t *testing.T, client kubernetes.Interface, namespace string, l
 }
 
 func TestPodsAreTiedToTheTestThatNamesTheirNamespace(t *testing.T) {
-	cluster := kwoktest.Up(t)
+	cluster := kwoktest.Shared(t)
 	client := kwoktest.Client(t, cluster)
 	known := []result.Node{
 		{Name: "windows", OS: specs.Windows, WindowsBuild: "10.0.20348"},
@@ -119,7 +122,7 @@ func TestPodsAreTiedToTheTestThatNamesTheirNamespace(t *testing.T) {
 }
 
 func TestAPodThatCannotBeScheduledSaysWhy(t *testing.T) {
-	cluster := kwoktest.Up(t)
+	cluster := kwoktest.Shared(t)
 	client := kwoktest.Client(t, cluster)
 	w, err := evidence.Start(t.Context(), client, nil, noLook)
 	if err != nil {
@@ -160,7 +163,7 @@ func TestAPodThatCannotBeScheduledSaysWhy(t *testing.T) {
 
 // A test prints what it likes: only what its own process made is its evidence.
 func TestOnlyNamespacesOfTheProcessCount(t *testing.T) {
-	cluster := kwoktest.Up(t)
+	cluster := kwoktest.Shared(t)
 	client := kwoktest.Client(t, cluster)
 	w, err := evidence.Start(t.Context(), client, []result.Node{{Name: "windows", OS: specs.Windows}}, noLook)
 	if err != nil {
@@ -206,7 +209,7 @@ func TestOnlyNamespacesOfTheProcessCount(t *testing.T) {
 
 // What others have on the cluster is not kept, and what is the run's own is.
 func TestOthersPodsAreNotKept(t *testing.T) {
-	cluster := kwoktest.Up(t)
+	cluster := kwoktest.Shared(t)
 	client := kwoktest.Client(t, cluster)
 	w, err := evidence.Start(t.Context(), client, []result.Node{{Name: "windows", OS: specs.Windows}}, noLook)
 	if err != nil {
@@ -220,9 +223,9 @@ func TestOthersPodsAreNotKept(t *testing.T) {
 		pods = append(pods, pod(fmt.Sprintf("p-%d", n), "windows"))
 	}
 	since := time.Now()
-	shortTest(t, client, "own", pod("p", "windows"))
-	labelledTest(t, client, "of-nobody", nil, pods...)
-	labelledTest(t, client, "of-another", map[string]string{"e2e-run": "another"}, pods...)
+	shortTest(t, client, "kept", pod("p", "windows"))
+	labelledTest(t, client, "kept-of-nobody", nil, pods...)
+	labelledTest(t, client, "kept-of-another", map[string]string{"e2e-run": "another"}, pods...)
 	// When it has passed, all pods have been seen, and all namespaces are known.
 	if _, incomplete := w.Collect(t.Context(), suite, nil, since); incomplete != "" {
 		t.Fatal(incomplete)
@@ -232,7 +235,7 @@ func TestOthersPodsAreNotKept(t *testing.T) {
 	}
 	w.SetKeep(0)
 	shortTest(t, client, "next", pod("p", "windows"))
-	if got, incomplete := w.Collect(t.Context(), suite, []string{"own", "next"}, since); len(got) != 2 || incomplete != "" {
+	if got, incomplete := w.Collect(t.Context(), suite, []string{"kept", "next"}, since); len(got) != 2 || incomplete != "" {
 		t.Errorf("pods %+v, incomplete %q", got, incomplete)
 	}
 	if n := w.Kept(); n != 0 {
@@ -241,7 +244,7 @@ func TestOthersPodsAreNotKept(t *testing.T) {
 }
 
 func TestANodeThatIsNotKnownIsLookedUpOrLeavesTheEvidenceIncomplete(t *testing.T) {
-	cluster := kwoktest.Up(t)
+	cluster := kwoktest.Shared(t)
 	client := kwoktest.Client(t, cluster)
 	look := func(_ context.Context, name string) (result.Node, error) {
 		if name == "late" {
@@ -265,7 +268,7 @@ func TestANodeThatIsNotKnownIsLookedUpOrLeavesTheEvidenceIncomplete(t *testing.T
 }
 
 func TestWithoutABarrierTheEvidenceIsIncomplete(t *testing.T) {
-	cluster := kwoktest.Up(t)
+	cluster := kwoktest.Shared(t)
 	client := kwoktest.Client(t, cluster)
 	w, err := evidence.Start(t.Context(), client, nil, noLook)
 	if err != nil {

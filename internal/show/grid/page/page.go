@@ -22,6 +22,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/windows-op-readiness/windows-op-readiness/internal/show/grid"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/shown"
@@ -37,13 +38,15 @@ var script string
 //go:embed page.html.tmpl
 var source string
 
-var page = template.Must(template.New("page").Funcs(template.FuncMap{"cells": cells, "plural": text.Count}).Parse(source))
+var page = sync.OnceValue(func() *template.Template {
+	return template.Must(template.New("page").Funcs(template.FuncMap{"cells": cells, "plural": text.Count}).Parse(source))
+})
 
 // Write writes the page.
 func Write(w io.Writer, p *grid.Preview) error {
 	v := newView(p)
 	var out bytes.Buffer
-	if err := page.Execute(&out, v); err != nil {
+	if err := page().Execute(&out, v); err != nil {
 		return fmt.Errorf("rendering the page: %w", err)
 	}
 	_, err := w.Write(out.Bytes())

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -148,19 +149,21 @@ func (p *prober) events(ctx context.Context, pod *corev1.Pod) []corev1.Event {
 // What the kubelet says of a pull
 // (https://github.com/kubernetes/kubernetes/blob/v1.36.3/pkg/kubelet/images/image_manager.go#L374).
 var (
-	pulled  = regexp.MustCompile(`^Successfully pulled image "([^"]{1,300})" in ([0-9a-zµ.]{1,30})`)
-	present = regexp.MustCompile(`^Container image "([^"]{1,300})" already present`)
+	pulled = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^Successfully pulled image "([^"]{1,300})" in ([0-9a-zµ.]{1,30})`)
+	})
+	present = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^Container image "([^"]{1,300})" already present`) })
 )
 
 // pulls are what the events of a pod say of its images.
 func (p *prober) pulls(ctx context.Context, pod *corev1.Pod) []Pull {
 	var all []Pull
 	for _, e := range p.events(ctx, pod) {
-		if m := pulled.FindStringSubmatch(e.Message); m != nil {
+		if m := pulled().FindStringSubmatch(e.Message); m != nil {
 			if d, err := time.ParseDuration(m[2]); err == nil {
 				all = append(all, Pull{Image: m[1], Seconds: d.Seconds()})
 			}
-		} else if m := present.FindStringSubmatch(e.Message); m != nil {
+		} else if m := present().FindStringSubmatch(e.Message); m != nil {
 			all = append(all, Pull{Image: m[1]})
 		}
 	}
