@@ -82,6 +82,16 @@ func (s *system) tolerate(taints []v1.Taint) {
 	}
 }
 
+// bearTaints lets nobody wait for nodes to lose a taint that the pods of tests
+// tolerate.
+func bearTaints(ctx context.Context, client clientset.Interface) {
+	for _, os := range []v1.OSName{v1.Windows, v1.Linux} {
+		for _, t := range findSystem(ctx, client, os).tolerations {
+			framework.TestContext.NonblockingTaints += "," + t.Key
+		}
+	}
+}
+
 // has reports whether a node is one of the system's.
 func (s *system) has(name string) bool {
 	for i := range s.nodes {

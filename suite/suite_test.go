@@ -86,6 +86,7 @@ func TestReadiness(t *testing.T) {
 var _ = ginkgo.BeforeSuite(func(ctx context.Context) {
 	client, err := framework.LoadClientset()
 	framework.ExpectNoError(err, "loading the kubeconfig")
+	bearTaints(ctx, client)
 	framework.ExpectNoError(e2enode.WaitForAllNodesSchedulable(ctx, client, framework.NewTimeoutContext().NodeSchedulable))
 	framework.ExpectNoError(options.checkAgainst(ctx, client))
 })
