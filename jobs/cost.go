@@ -7,6 +7,7 @@ import (
 
 	"github.com/windows-op-readiness/windows-op-readiness/internal/ci/config"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/engine/plan"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/outcome/report"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/outcome/result"
 	"github.com/windows-op-readiness/windows-op-readiness/specs"
 )
@@ -152,4 +153,21 @@ func planOf(c *config.Config, j config.Job, version string) (*result.Plan, error
 		Selection: result.Selection{Categories: c.JobCategories(j), Additional: c.Run.Additional},
 		Shards:    1,
 	})
+}
+
+// Table is a table of what each job cs, and all of them.
+func (c *Cost) Table() *report.Table {
+	t := &report.Table{
+		Header: []string{"Job", "Runs", "Runs/week", "Run", "Machines", "Machine-hours/week"},
+		Value:  c,
+	}
+	for _, j := range c.Jobs {
+		weekly, hours := "on demand", ""
+		if j.RunsPerWeek > 0 {
+			weekly, hours = fmt.Sprintf("%.1f", j.RunsPerWeek), fmt.Sprintf("%.1f", j.MachineHoursPerWeek)
+		}
+		t.Rows = append(t.Rows, []string{j.Job.Name, j.Job.When(), weekly, config.Duration(j.Run.Round(time.Minute)).String(), fmt.Sprint(j.Machines), hours})
+	}
+	t.Rows = append(t.Rows, []string{"all", "", fmt.Sprintf("%.1f", c.RunsPerWeek), "", "", fmt.Sprintf("%.1f", c.MachineHoursPerWeek)})
+	return t
 }

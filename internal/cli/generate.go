@@ -19,17 +19,13 @@ import (
 )
 
 func newGenerateCommand(s *Surroundings) *cobra.Command {
-	cmd := &cobra.Command{
+	return group(&cobra.Command{
 		Use:   "generate",
 		Short: "Make Prow jobs, TestGrid dashboards and workflows from op-readiness.yaml",
 		Example: `  op-readiness generate prow
   op-readiness generate workflows --diff
   op-readiness generate testgrid --verify`,
-		Args: usageArgs(cobra.NoArgs),
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
-	cmd.AddCommand(newGenerateProwCommand(s), newGenerateTestGridCommand(s), newGenerateWorkflowsCommand(s))
-	return cmd
+	}, newGenerateProwCommand(s), newGenerateTestGridCommand(s), newGenerateWorkflowsCommand(s))
 }
 
 // generateOptions are the flags of all generators.

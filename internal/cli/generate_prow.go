@@ -3,7 +3,6 @@ package cli
 import (
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -80,7 +79,7 @@ func (o *generateProwOptions) run(s *Surroundings) error {
 	}
 	tooMuch := cost.Check(c)
 	if o.Cost {
-		if err := costTable(cost).Write(s.Stdout, report.Format(o.Output)); err != nil {
+		if err := cost.Table().Write(s.Stdout, report.Format(o.Output)); err != nil {
 			return err
 		}
 	}
@@ -118,20 +117,4 @@ func ofBudget(cost *jobs.Cost) string {
 		return ""
 	}
 	return fmt.Sprintf(" of %d", cost.Budget)
-}
-
-func costTable(cost *jobs.Cost) *report.Table {
-	t := &report.Table{
-		Header: []string{"Job", "Runs", "Runs/week", "Run", "Machines", "Machine-hours/week"},
-		Value:  cost,
-	}
-	for _, j := range cost.Jobs {
-		weekly, hours := "on demand", ""
-		if j.RunsPerWeek > 0 {
-			weekly, hours = fmt.Sprintf("%.1f", j.RunsPerWeek), fmt.Sprintf("%.1f", j.MachineHoursPerWeek)
-		}
-		t.Rows = append(t.Rows, []string{j.Job.Name, j.Job.When(), weekly, config.Duration(j.Run.Round(time.Minute)).String(), fmt.Sprint(j.Machines), hours})
-	}
-	t.Rows = append(t.Rows, []string{"all", "", fmt.Sprintf("%.1f", cost.RunsPerWeek), "", "", fmt.Sprintf("%.1f", cost.MachineHoursPerWeek)})
-	return t
 }

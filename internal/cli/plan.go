@@ -74,7 +74,7 @@ plan has no test.`,
 			if err := writePlan(s.Stdout, p, o.Output); err != nil || len(p.Tests) > 0 {
 				return err
 			}
-			return sayIdle(s, p, 1, func(*result.PlannedCase) string { return "" })
+			return exitWith(report.WriteIdle(s.Stderr, p, 1, func(*result.PlannedCase) string { return "" }))
 		},
 	}
 	o.addFlags(cmd, binaries.Pinned)

@@ -30,16 +30,12 @@ import (
 )
 
 func newProwCommand(s *Surroundings) *cobra.Command {
-	cmd := &cobra.Command{
+	return group(&cobra.Command{
 		Use:     "prow",
 		Short:   "Rehearse a Prow job",
 		Long:    `Rehearse a Prow job on this machine, before it merges.`,
 		Example: "  op-readiness prow rehearse pull-windows-op-readiness --cluster kwok",
-		Args:    usageArgs(cobra.NoArgs),
-		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
-	cmd.AddCommand(newRehearseCommand(s), newUtilityCommand())
-	return cmd
+	}, newRehearseCommand(s), newUtilityCommand())
 }
 
 // utilityCommand are the words by which this program is called to play one of

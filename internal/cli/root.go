@@ -72,6 +72,15 @@ func usageErrorf(format string, args ...any) error {
 	return &exitError{code: verdict.ExitUsage, cause: fmt.Errorf(format, args...)}
 }
 
+// usage is nil where nothing is wrong with flags, else all that is, with exit
+// code 2.
+func usage(problems ...error) error {
+	if err := errors.Join(problems...); err != nil {
+		return usageErrorf("%w", err)
+	}
+	return nil
+}
+
 // exitWith ends a command whose output already tells why with code.
 func exitWith(code int) error {
 	if code == verdict.ExitReady {
@@ -266,6 +275,14 @@ func unknownCommand(cmd *cobra.Command, args []string) error {
 	}
 	slices.Sort(names)
 	return usageErrorf("unknown command %q%s\nCommands: %s", args[0], didYouMean(args[0], names), strings.Join(names, ", "))
+}
+
+// group makes a command that only has others, and shows their help.
+func group(cmd *cobra.Command, commands ...*cobra.Command) *cobra.Command {
+	cmd.Args = usageArgs(cobra.NoArgs)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+	cmd.AddCommand(commands...)
+	return cmd
 }
 
 func newVersionCommand(s *Surroundings) *cobra.Command {
