@@ -156,18 +156,18 @@ func planOf(c *config.Config, j config.Job, version string) (*result.Plan, error
 }
 
 // Table is a table of what each job cs, and all of them.
-func (c *Cost) Table() *report.Table {
-	t := &report.Table{
+func (t *Cost) Table() *report.Table {
+	table := &report.Table{
 		Header: []string{"Job", "Runs", "Runs/week", "Run", "Machines", "Machine-hours/week"},
-		Value:  c,
+		Value:  t,
 	}
-	for _, j := range c.Jobs {
+	for _, j := range t.Jobs {
 		weekly, hours := "on demand", ""
 		if j.RunsPerWeek > 0 {
 			weekly, hours = fmt.Sprintf("%.1f", j.RunsPerWeek), fmt.Sprintf("%.1f", j.MachineHoursPerWeek)
 		}
-		t.Rows = append(t.Rows, []string{j.Job.Name, j.Job.When(), weekly, config.Duration(j.Run.Round(time.Minute)).String(), fmt.Sprint(j.Machines), hours})
+		table.Rows = append(table.Rows, []string{j.Job.Name, j.Job.When(), weekly, config.Duration(j.Run.Round(time.Minute)).String(), fmt.Sprint(j.Machines), hours})
 	}
-	t.Rows = append(t.Rows, []string{"all", "", fmt.Sprintf("%.1f", c.RunsPerWeek), "", "", fmt.Sprintf("%.1f", c.MachineHoursPerWeek)})
-	return t
+	table.Rows = append(table.Rows, []string{"all", "", fmt.Sprintf("%.1f", t.RunsPerWeek), "", "", fmt.Sprintf("%.1f", t.MachineHoursPerWeek)})
+	return table
 }

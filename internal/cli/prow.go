@@ -444,14 +444,7 @@ func (o *rehearseOptions) makeCluster(ctx context.Context, s *Surroundings, spac
 
 // conclude says where the build is and what is in it.
 func (o *rehearseOptions) conclude(ctx context.Context, s *Surroundings, p *rehearse.RehearsalPlan, outcome *rehearse.Outcome) error {
-	endpoint := o.Endpoint
-	if endpoint == "" && strings.HasPrefix(o.Bucket, bucket.GCS+"://") {
-		endpoint = s.Getenv("STORAGE_EMULATOR_HOST")
-	}
-	if endpoint != "" && !strings.Contains(endpoint, "://") {
-		endpoint = "http://" + endpoint
-	}
-	build, err := p.Uploaded(ctx, o.Bucket, bucket.Options{Endpoint: endpoint})
+	build, err := p.Uploaded(ctx, o.Bucket, bucket.Options{Endpoint: endpointOf(s, o.Endpoint, o.Bucket)})
 	if err != nil {
 		return fmt.Errorf("looking at what was uploaded: %w", err)
 	}

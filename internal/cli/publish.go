@@ -26,20 +26,19 @@ import (
 )
 
 type publishOptions struct {
-	Job       testgrid.Job
-	Config    string
-	Bucket    string
-	Endpoint  string
-	Anonymous bool
-	Parallel  int
-	Build     string
-	Attempt   int
-	Replace   bool
-	Commit    string
-	Metadata  map[string]string
-	Links     map[string]string
-	DryRun    bool
-	Output    string
+	Job    testgrid.Job
+	Config string
+	Bucket string
+	bucketOptions
+	Parallel int
+	Build    string
+	Attempt  int
+	Replace  bool
+	Commit   string
+	Metadata map[string]string
+	Links    map[string]string
+	DryRun   bool
+	Output   string
 
 	at bucket.Location
 	// verb is which of the commands it is.
@@ -146,8 +145,7 @@ func (o *publishOptions) addFlags(f *pflag.FlagSet) {
 	f.StringVar(&o.Job.DefaultRepo, "default-repo", "", "repository that paths leave out (legacy, single)")
 	f.StringVar(&o.Build, "build-id", "", "id of the build (default made from the run)")
 	f.StringVar(&o.Commit, "commit", "", "commit that was tested; TestGrid's column header (default the one that the run knows)")
-	f.StringVar(&o.Endpoint, "endpoint", "", "URL of a GCS emulator or of a store that speaks S3 (default $STORAGE_EMULATOR_HOST for gs://)")
-	f.BoolVar(&o.Anonymous, "anonymous", false, "use no credentials")
+	o.bucketOptions.addFlags(f)
 	f.BoolVar(&o.DryRun, "dry-run", false, "print the plan, and send nothing")
 	f.StringVarP(&o.Output, "output", "o", string(report.FormatTable), "table or json")
 }
@@ -228,12 +226,7 @@ func (o *publishOptions) complete(s *Surroundings, f *pflag.FlagSet) error {
 	if f := report.Format(o.Output); f != report.FormatTable && f != report.FormatJSON {
 		problems = append(problems, fmt.Errorf("--output %q: must be table or json", o.Output))
 	}
-	if at.Scheme == bucket.GCS && o.Endpoint == "" {
-		o.Endpoint = s.Getenv("STORAGE_EMULATOR_HOST")
-	}
-	if o.Endpoint != "" && !strings.Contains(o.Endpoint, "://") {
-		o.Endpoint = "http://" + o.Endpoint
-	}
+	o.Endpoint = endpointOf(s, o.Endpoint, o.Bucket)
 	if u, err := url.Parse(o.Endpoint); o.Endpoint != "" && (err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https") {
 		problems = append(problems, fmt.Errorf("--endpoint %q: it is not a URL of a server; say http://HOST:PORT or https://HOST", o.Endpoint))
 	}

@@ -120,11 +120,10 @@ func Main(ctx context.Context, args []string, s Surroundings) int {
 	}
 	var exit *exitError
 	var wrong *assess.RequestError
+	var usage *verdict.UsageError
 	switch {
 	case errors.As(err, &exit):
-	case errors.As(err, &wrong):
-		exit = &exitError{code: verdict.ExitUsage, cause: err}
-	case !s.began:
+	case errors.As(err, &wrong), errors.As(err, &usage), !s.began:
 		exit = &exitError{code: verdict.ExitUsage, cause: err}
 	default:
 		exit = &exitError{code: verdict.ExitInconclusive, cause: err}
