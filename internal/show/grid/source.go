@@ -45,6 +45,8 @@ type Source struct {
 	// nowhere.
 	URL func(object string) string
 
+	// results says that it is a results folder, laid out in memory.
+	results bool
 	close   func() error
 	skipped func() map[string]string
 }
