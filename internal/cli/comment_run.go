@@ -90,7 +90,7 @@ func (o *commentOptions) runOfWorkflow(ctx context.Context, s *Surroundings, rep
 	if report.Cells, notes, err = run.Cells(ctx, client, artifacts, o.about(), bases); err != nil {
 		return err
 	}
-	report.Notes = append(o.baseNotes, notes...)
+	report.Notes = slices.Concat(o.baseNotes, notes)
 	report.Commit, report.Reporter, report.Conclusion = o.Commit, o.reporter, run.Conclusion
 	report.Links = append([]github.Link{{Text: "workflow run", URL: run.URL}}, report.Links...)
 	if err := o.tellActions(report, s); err != nil {
