@@ -39,12 +39,7 @@ prow.budgetMachineHoursPerWeek nothing is written. --cost shows each job's.`,
   op-readiness generate prow --cost
   op-readiness generate prow --dir - | less`,
 		Args: usageArgs(cobra.NoArgs),
-		RunE: func(*cobra.Command, []string) error {
-			if err := o.Validate(); err != nil {
-				return usageErrorf("%w", err)
-			}
-			return o.run(s)
-		},
+		RunE: func(*cobra.Command, []string) error { return o.run(s) },
 	}
 	o.addFlags(cmd.Flags())
 	cmd.Flags().StringVar(&o.Dir, "dir", "", "folder to write to; - is standard output (default "+jobs.Folder+" beside the configuration)")
@@ -65,6 +60,9 @@ func (o *generateProwOptions) Validate() error {
 }
 
 func (o *generateProwOptions) run(s *Surroundings) error {
+	if err := usage(o.Validate()); err != nil {
+		return err
+	}
 	c, err := loadConfig(s, o.Config)
 	if err != nil {
 		return err
@@ -91,11 +89,7 @@ func (o *generateProwOptions) run(s *Surroundings) error {
 	if o.Cost {
 		return nil
 	}
-	var all []generated
-	for _, f := range files {
-		all = append(all, generated{f.Name, f.Data})
-	}
-	return o.emitInto(s, "prow", o.Dir, jobs.Folder, all)
+	return o.emitInto(s, "prow", o.Dir, jobs.Folder, files)
 }
 
 // configError is the usage error of a configuration in which only a generator
