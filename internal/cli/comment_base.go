@@ -55,7 +55,7 @@ func (o *commentOptions) bases(ctx context.Context, s *Surroundings) (map[string
 			fmt.Fprintf(s.Stderr, "Nothing is compared with the base%s: %v\n", of, err)
 			o.baseNotes = append(o.baseNotes, fmt.Sprintf("No results of the base%s could be read: nothing is compared with it.", of))
 		default:
-			fmt.Fprintf(s.Stderr, "The base is %s, commit %q\n", build, result.Cut(run.Manifest.Source.Commit, 100))
+			fmt.Fprintf(s.Stderr, "The base is %s, commit %q\n", build.URL, result.Cut(run.Manifest.Source.Commit, 100))
 			bases[name] = verdict.Judge(run)
 		}
 		for _, doubt := range doubts {

@@ -17,7 +17,8 @@ import (
 // buckets, which are taken in. What lets one doubt the results of a build is one of
 // their problems then. options are those for the bucket of a URL; temp is a new
 // folder, whose parent must exist. What is wrong with the sources is a
-// [verdict.UsageError], or an error of [Bucket].
+// [verdict.UsageError]; of builds that cannot be taken, an error is an [ErrRefused],
+// [ErrNoResults], [ErrJob], or one of package bucket.
 func Read(ctx context.Context, sources []string, options func(url string) bucket.Options, temp string, limits Limits) ([]*result.Run, error) {
 	var dirs, urls []string
 	seen := map[string]bool{}
@@ -47,7 +48,7 @@ func Read(ctx context.Context, sources []string, options func(url string) bucket
 		return nil, fmt.Errorf("making a temporary folder: %w", err)
 	}
 	for i, url := range urls {
-		build, err := Bucket(ctx, url, options(url), filepath.Join(temp, fmt.Sprint(i)), limits)
+		build, err := takeBuild(ctx, url, options(url), filepath.Join(temp, fmt.Sprint(i)), limits)
 		if err != nil {
 			return nil, err
 		}
@@ -62,30 +63,29 @@ func Read(ctx context.Context, sources []string, options func(url string) bucket
 }
 
 // ReadNewest reads the results of the newest finished build of the job at a URL, or
-// of the build there, as one run: its shards are merged. It returns the URL of the
-// build, too, and why its results may be doubted.
-func ReadNewest(ctx context.Context, url string, o bucket.Options) (run *result.Run, build string, doubts []string, err error) {
-	if build, err = Newest(ctx, url, o); err != nil {
-		return nil, "", nil, err
+// of the build there, as one run: its shards are merged. It returns the build, too,
+// whose folder is gone, and why its results may be doubted.
+func ReadNewest(ctx context.Context, url string, o bucket.Options) (run *result.Run, build *Build, doubts []string, err error) {
+	if url, err = newestBuild(ctx, url, o); err != nil {
+		return nil, nil, nil, err
 	}
 	temp, err := tempdir.New()
 	if err != nil {
-		return nil, "", nil, err
+		return nil, nil, nil, err
 	}
 	defer temp.RemoveAll()
-	taken, err := Bucket(ctx, build, o, filepath.Join(temp.Path, "build"), Limits{})
-	if err != nil {
-		return nil, "", nil, err
+	if build, err = takeBuild(ctx, url, o, filepath.Join(temp.Path, "build"), Limits{}); err != nil {
+		return nil, nil, nil, err
 	}
-	runs, err := taken.Runs()
+	runs, err := build.Runs()
 	if err != nil {
-		return nil, "", nil, err
+		return nil, nil, nil, err
 	}
 	run = runs[0]
 	if len(runs) > 1 || run.Plan.Shards > 1 && !run.Merged() {
 		if run, err = result.Merge(runs, false); err != nil {
-			return nil, "", nil, err
+			return nil, nil, nil, err
 		}
 	}
-	return run, build, taken.Doubts(runs), nil
+	return run, build, build.Doubts(runs), nil
 }

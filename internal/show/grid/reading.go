@@ -36,7 +36,7 @@ type Reading struct {
 // configuration is a [verdict.UsageError].
 func (r *Reading) Open(ctx context.Context, name string, o bucket.Options) (*Source, error) {
 	if !bucket.IsURL(name) {
-		if IsResults(name) {
+		if isResults(name) {
 			return r.openResults(name)
 		}
 		switch info, err := os.Stat(name); {
@@ -47,7 +47,7 @@ func (r *Reading) Open(ctx context.Context, name string, o bucket.Options) (*Sou
 		}
 	}
 	source, err := Open(ctx, name, o)
-	if errors.Is(err, bucket.ErrURL) || errors.Is(err, ErrBuild) {
+	if errors.Is(err, bucket.ErrURL) || errors.Is(err, errBuild) {
 		return nil, verdict.UsageErrorf("%w", err)
 	}
 	return source, err
@@ -79,7 +79,7 @@ func (r *Reading) Configuration(ctx context.Context, s *Source) (*configpb.Confi
 	days := r.Days
 	switch {
 	case days == 0 && s.Kept:
-		days = DefaultDays
+		days = defaultDays
 	case days == 0:
 		days = folderDays
 	}
@@ -105,7 +105,7 @@ func (r *Reading) Configuration(ctx context.Context, s *Source) (*configpb.Confi
 }
 
 func (r *Reading) readConfig() (*configpb.Configuration, error) {
-	cfg, err := ReadConfig(r.Config)
+	cfg, err := readConfig(r.Config)
 	if err != nil {
 		return nil, verdict.UsageErrorf("--config: %w", err)
 	}
