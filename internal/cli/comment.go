@@ -261,10 +261,7 @@ func (o *commentOptions) complete(s *Surroundings) error {
 	if o.Run == 0 {
 		errs = append(errs, errors.New("--run: which run? It keeps older results from overwriting newer ones: give a number that grows with time"))
 	}
-	if err := errors.Join(errs...); err != nil {
-		return usageErrorf("%w", err)
-	}
-	return nil
+	return usage(errs...)
 }
 
 func (o *commentOptions) checkRepo() error {

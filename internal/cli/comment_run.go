@@ -43,10 +43,7 @@ func (o *commentOptions) completeRun(s *Surroundings) error {
 			errs = append(errs, fmt.Errorf("--commit: %w", err))
 		}
 	}
-	if err := errors.Join(errs...); err != nil {
-		return usageErrorf("%w", err)
-	}
-	return nil
+	return usage(errs...)
 }
 
 // runOfWorkflow reports on a workflow run whose artifacts are the results.

@@ -8,9 +8,11 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/signal"
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -132,6 +134,16 @@ func Main(ctx context.Context, args []string, s Surroundings) int {
 		fmt.Fprintf(s.Stderr, "op-readiness: %s\n", shown.Lines(redact.String(err.Error())))
 	}
 	return exit.code
+}
+
+// Process runs op-readiness as this process, with its arguments, environment,
+// streams and signals, and returns its exit code.
+func Process() int {
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	return Main(context.Background(), os.Args[1:], Surroundings{
+		Environ: os.Environ(), Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Signals: signals,
+	})
 }
 
 // isFile reports whether what is written becomes a file, and no log.
