@@ -21,8 +21,9 @@ func (p *RehearsalPlan) Write(w io.Writer, url string) error {
 	for _, c := range p.Commands() {
 		fmt.Fprintf(w, "command:      %s\n", c)
 	}
-	for _, name := range slices.Sorted(maps.Keys(p.env)) {
-		if _, err := fmt.Fprintf(w, "%s=%s\n", name, p.env[name]); err != nil {
+	env := p.Env()
+	for _, name := range slices.Sorted(maps.Keys(env)) {
+		if _, err := fmt.Fprintf(w, "%s=%s\n", name, env[name]); err != nil {
 			return err
 		}
 	}
