@@ -7,6 +7,7 @@ import (
 
 	"github.com/windows-op-readiness/windows-op-readiness/internal/ci/config"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/engine/plan"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/outcome/report"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/outcome/result"
 	"github.com/windows-op-readiness/windows-op-readiness/specs"
 )
@@ -152,4 +153,21 @@ func planOf(c *config.Config, j config.Job, version string) (*result.Plan, error
 		Selection: result.Selection{Categories: c.JobCategories(j), Additional: c.Run.Additional},
 		Shards:    1,
 	})
+}
+
+// Table is a table of what each job cs, and all of them.
+func (t *Cost) Table() *report.Table {
+	table := &report.Table{
+		Header: []string{"Job", "Runs", "Runs/week", "Run", "Machines", "Machine-hours/week"},
+		Value:  t,
+	}
+	for _, j := range t.Jobs {
+		weekly, hours := "on demand", ""
+		if j.RunsPerWeek > 0 {
+			weekly, hours = fmt.Sprintf("%.1f", j.RunsPerWeek), fmt.Sprintf("%.1f", j.MachineHoursPerWeek)
+		}
+		table.Rows = append(table.Rows, []string{j.Job.Name, j.Job.When(), weekly, config.Duration(j.Run.Round(time.Minute)).String(), fmt.Sprint(j.Machines), hours})
+	}
+	table.Rows = append(table.Rows, []string{"all", "", fmt.Sprintf("%.1f", t.RunsPerWeek), "", "", fmt.Sprintf("%.1f", t.MachineHoursPerWeek)})
+	return table
 }

@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/windows-op-readiness/windows-op-readiness/internal/ci/config"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/ci/generated"
 	"github.com/windows-op-readiness/windows-op-readiness/jobs"
 )
 
@@ -209,7 +210,7 @@ func TestRender(t *testing.T) {
 				t.Fatal(err)
 			}
 			again, err := jobs.Render(load(t, c.Path()))
-			if err != nil || !slices.EqualFunc(files, again, func(a, b jobs.File) bool { return a.Name == b.Name && string(a.Data) == string(b.Data) }) {
+			if err != nil || !slices.EqualFunc(files, again, func(a, b generated.File) bool { return a.Name == b.Name && string(a.Data) == string(b.Data) }) {
 				t.Errorf("rendered again, it is another (%v)", err)
 			}
 			for _, f := range files {

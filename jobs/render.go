@@ -15,29 +15,21 @@ import (
 	prowconfig "sigs.k8s.io/prow/pkg/config"
 
 	"github.com/windows-op-readiness/windows-op-readiness/internal/ci/config"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/ci/generated"
 )
 
 // Folder is where the rendered files lie in a repository.
 const Folder = "jobs"
 
-// File is a rendered file.
-type File struct {
-	// Name is the file's within its folder. Prow wants no two files of one name
-	// in all its folders, so it begins with the configuration's name.
-	Name string
-	// Data is nil for a file that there is none of: what an earlier
-	// configuration made under this name is to go.
-	Data []byte
-}
-
-// Render makes the files of Prow's jobs, one for each kind. What is wrong with
+// Render makes the files of Prow's jobs, one for each kind. Prow wants no two files
+// of one name in all its folders, so theirs begin with the configuration's. What is wrong with
 // the configuration, as far as only jobs show it, is [config.Problems].
-func Render(c *config.Config) ([]File, error) {
+func Render(c *config.Config) ([]generated.File, error) {
 	all, err := Make(c)
 	if err != nil {
 		return nil, err
 	}
-	var files []File
+	var files []generated.File
 	for _, part := range []struct {
 		kind config.Kind
 		jobs prowconfig.JobConfig
@@ -47,7 +39,7 @@ func Render(c *config.Config) ([]File, error) {
 		{config.Periodic, prowconfig.JobConfig{Periodics: all.Periodics}, len(all.Periodics)},
 		{config.Postsubmit, prowconfig.JobConfig{PostsubmitsStatic: all.PostsubmitsStatic}, len(all.PostsubmitsStatic)},
 	} {
-		f := File{Name: fmt.Sprintf("%s-%ss.yaml", c.Name, part.kind)}
+		f := generated.File{Name: fmt.Sprintf("%s-%ss.yaml", c.Name, part.kind)}
 		if part.n > 0 {
 			if f.Data, err = marshal(part.jobs, c.Path()); err != nil {
 				return nil, fmt.Errorf("writing %s: %w", f.Name, err)

@@ -3,10 +3,7 @@
 package main
 
 import (
-	"context"
 	"os"
-	"os/signal"
-	"syscall"
 
 	"github.com/sirupsen/logrus"
 
@@ -15,13 +12,5 @@ import (
 
 func main() {
 	logrus.SetLevel(logrus.WarnLevel) // Prow's packages narrate, even that a signal came
-	signals := make(chan os.Signal, 2)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
-	os.Exit(cli.Main(context.Background(), os.Args[1:], cli.Surroundings{
-		Environ: os.Environ(),
-		Stdin:   os.Stdin,
-		Stdout:  os.Stdout,
-		Stderr:  os.Stderr,
-		Signals: signals,
-	}))
+	os.Exit(cli.Process())
 }

@@ -75,6 +75,9 @@ type Location struct {
 	Dir string
 }
 
+// IsURL reports whether a word names a place in a bucket, and not a folder.
+func IsURL(word string) bool { return strings.Contains(word, "://") }
+
 // ParseURL takes a bucket's URL apart: gs://name[/prefix], s3://name[/prefix]
 // or file:///folder. An error is an [ErrURL].
 func ParseURL(raw string) (Location, error) {

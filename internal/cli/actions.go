@@ -23,7 +23,7 @@ func tellOutputs(s *Surroundings, run *result.Run, j *verdict.Judgement) error {
 		{Name: "verdict", Value: string(j.Verdict)},
 		{Name: "proven", Value: strconv.Itoa(j.Counts.Proven)},
 		{Name: "total", Value: strconv.Itoa(j.Counts.Total)},
-		{Name: "rerun", Value: strconv.FormatBool(rerunHelps(run, j))},
+		{Name: "rerun", Value: strconv.FormatBool(j.RerunHelps(run))},
 	})
 }
 
@@ -75,20 +75,4 @@ func tellFindings(s *Surroundings, r *preflight.Report) error {
 		return fmt.Errorf("writing annotations: %w", err)
 	}
 	return nil
-}
-
-// rerunHelps reports whether another attempt may change the verdict: the run did
-// not come to its end, or something that gates failed, is unproven or in error.
-// What cannot be tested on the cluster stays so.
-func rerunHelps(run *result.Run, j *verdict.Judgement) bool {
-	if !run.Finished || run.Interrupted || run.OutOfTime || len(run.Suites)+len(run.Problems) > 0 {
-		return true
-	}
-	for i := range j.Cases {
-		c := &j.Cases[i]
-		if c.Blocks() != "" && c.Outcome != verdict.NotTested {
-			return true
-		}
-	}
-	return false
 }

@@ -3,19 +3,18 @@ package cli
 import (
 	"context"
 	"fmt"
-	"io"
 	"path/filepath"
 	"strings"
 
-	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/spf13/cobra"
 
+	"github.com/windows-op-readiness/windows-op-readiness/internal/outcome/report"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/target/provider"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/target/provider/kwok"
 )
 
 func newClusterCommand(s *Surroundings) *cobra.Command {
-	cmd := &cobra.Command{
+	return group(&cobra.Command{
 		Use:   "cluster",
 		Short: "Make, list and remove clusters to test",
 		Long: `Make, list and remove clusters to test.
@@ -27,11 +26,7 @@ runs in them.`,
 		Example: `  op-readiness cluster up kwok
   op-readiness cluster list
   op-readiness cluster down`,
-		Args: usageArgs(cobra.NoArgs),
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
-	cmd.AddCommand(newClusterUpCommand(s), newClusterDownCommand(s), newClusterListCommand(s))
-	return cmd
+	}, newClusterUpCommand(s), newClusterDownCommand(s), newClusterListCommand(s))
 }
 
 // kwokProvider returns the provider whose clusters and binaries lie in the
@@ -178,32 +173,21 @@ func newClusterListCommand(s *Surroundings) *cobra.Command {
 			if err != nil {
 				return interrupted(cmd.Context(), err)
 			}
-			if output == "json" {
-				return printJSON(s.Stdout, found)
+			t := report.Table{Header: []string{"Name", "Provider", "Kubernetes", "Nodes", "State", "Kubeconfig"}, Value: append([]provider.Cluster{}, found...)}
+			for _, c := range found {
+				nodes := fmt.Sprintf("%d Linux, %d Windows (%s)", c.LinuxNodes, c.WindowsNodes, c.WindowsVersion)
+				state := string(c.State)
+				if c.Problem != "" {
+					state += ": " + c.Problem
+				}
+				t.Rows = append(t.Rows, []string{c.Name, c.Provider, c.KubernetesVersion, nodes, state, c.Kubeconfig})
 			}
-			printClusters(s.Stdout, found)
-			return nil
+			return t.Write(s.Stdout, report.Format(output))
 		},
 	}
 	cmd.Flags().StringVarP(&output, "output", "o", "table", "table or json")
 	store.addCacheFlag(cmd)
 	return cmd
-}
-
-func printClusters(w io.Writer, clusters []provider.Cluster) {
-	rows := table.NewWriter()
-	rows.SetOutputMirror(w)
-	rows.SetStyle(table.StyleLight)
-	rows.AppendHeader(table.Row{"Name", "Provider", "Kubernetes", "Nodes", "State", "Kubeconfig"})
-	for _, c := range clusters {
-		nodes := fmt.Sprintf("%d Linux, %d Windows (%s)", c.LinuxNodes, c.WindowsNodes, c.WindowsVersion)
-		state := string(c.State)
-		if c.Problem != "" {
-			state += ": " + c.Problem
-		}
-		rows.AppendRow(table.Row{c.Name, c.Provider, c.KubernetesVersion, nodes, state, c.Kubeconfig})
-	}
-	rows.Render()
 }
 
 // usageArgs makes wrong arguments an error of usage.

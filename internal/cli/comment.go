@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -140,8 +139,8 @@ func (o *commentOptions) run(cmd *cobra.Command, args []string, s *Surroundings)
 		return err
 	}
 	for _, c := range report.Cells {
-		if err := o.belongs(c.Run, c.Run.Dir); err != nil {
-			return err
+		if err := o.about().Check(c.Run, c.Run.Dir); err != nil {
+			return usageErrorf("%w", err)
 		}
 	}
 	bases, err := o.bases(cmd.Context(), s)
@@ -170,17 +169,13 @@ func (o *commentOptions) marker() github.Marker {
 // room is how long a comment's body may be.
 func (o *commentOptions) room() int { return github.MaxComment - len(o.marker().String()) }
 
-// belongs returns an error when results, called by name, are not for what the
-// comment is about.
-func (o *commentOptions) belongs(run *result.Run, name string) error {
+// about is what the comment is about.
+func (o *commentOptions) about() github.Subject {
 	about := github.Subject{Repository: o.Repo, Commit: o.Commit}
 	if o.triggering != nil {
 		about.Run = o.triggering.Run
 	}
-	if err := about.Check(run, name); err != nil {
-		return usageErrorf("%w", err)
-	}
-	return nil
+	return about
 }
 
 // report reads and judges the results in folders, and makes a report of them
@@ -266,20 +261,14 @@ func (o *commentOptions) complete(s *Surroundings) error {
 	if o.Run == 0 {
 		errs = append(errs, errors.New("--run: which run? It keeps older results from overwriting newer ones: give a number that grows with time"))
 	}
-	if err := errors.Join(errs...); err != nil {
-		return usageErrorf("%w", err)
-	}
-	return nil
+	return usage(errs...)
 }
-
-// repository is a name that GitHub gives.
-var repository = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]*/[A-Za-z0-9._-]+$`)
 
 func (o *commentOptions) checkRepo() error {
 	if o.Repo == "" {
 		return errors.New("--repo: which repository? The environment does not say: give owner/name")
 	}
-	if !repository.MatchString(o.Repo) || strings.HasSuffix(o.Repo, "/.") || strings.HasSuffix(o.Repo, "/..") {
+	if !github.ValidRepository(o.Repo) {
 		return fmt.Errorf("--repo: %q is not a repository: give owner/name", o.Repo)
 	}
 	return nil
@@ -302,16 +291,22 @@ func (o *commentOptions) reportsOn(t *github.Triggering) {
 	o.reporter = fmt.Sprintf("%s of %s", cmp.Or(t.Workflow, "a workflow"), cmp.Or(t.HeadRepo, "a repository that is gone"))
 }
 
+// summarize adds to the job summary, if that is asked for.
+func (o *commentOptions) summarize(s *Surroundings, markdown string) error {
+	path := s.Getenv("GITHUB_STEP_SUMMARY")
+	switch {
+	case !o.Summary:
+		return nil
+	case path == "":
+		return usageErrorf("--summary: $GITHUB_STEP_SUMMARY is not set: this is not a step of a workflow")
+	}
+	return actions.WriteSummary(path, markdown)
+}
+
 // tellActions writes what belongs beside the workflow run.
 func (o *commentOptions) tellActions(report *github.Report, s *Surroundings) error {
-	if o.Summary {
-		path := s.Getenv("GITHUB_STEP_SUMMARY")
-		if path == "" {
-			return usageErrorf("--summary: $GITHUB_STEP_SUMMARY is not set: this is not a step of a workflow")
-		}
-		if err := actions.WriteSummary(path, report.Markdown(github.MaxSummary)); err != nil {
-			return err
-		}
+	if err := o.summarize(s, report.Markdown(github.MaxSummary)); err != nil {
+		return err
 	}
 	if o.Annotate {
 		return annotate(s, s.Stdout, func(w io.Writer) error { return actions.Annotate(w, report.Annotations()) })

@@ -3,13 +3,12 @@ package cli
 import (
 	"context"
 	"fmt"
-	"path/filepath"
 	"strings"
 
+	"github.com/windows-op-readiness/windows-op-readiness/internal/bucket"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/outcome/intake"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/outcome/result"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/outcome/verdict"
-	"github.com/windows-op-readiness/windows-op-readiness/internal/tempdir"
 )
 
 // checkBases checks what is said of the bases, without reading them.
@@ -21,8 +20,8 @@ func (o *commentOptions) checkBases() error {
 			return usageErrorf("--base: two are named %q", name)
 		}
 		named[name] = true
-		if isURL(source) {
-			if err := bucketURL(source); err != nil {
+		if bucket.IsURL(source) {
+			if _, err := bucket.ParseURL(source); err != nil {
 				return usageErrorf("--base: %w", err)
 			}
 		}
@@ -36,7 +35,7 @@ func (o *commentOptions) bases(ctx context.Context, s *Surroundings) (map[string
 	bases := map[string]*verdict.Judgement{}
 	for _, b := range o.Base {
 		name, source := nameAndSource(b)
-		if !isURL(source) {
+		if !bucket.IsURL(source) {
 			run, err := result.Load(source)
 			if err != nil {
 				return nil, usageErrorf("--base: %w", err)
@@ -48,64 +47,36 @@ func (o *commentOptions) bases(ctx context.Context, s *Surroundings) (map[string
 		if name != "" {
 			of = " of " + name
 		}
-		judgement, doubts, err := o.baseIn(ctx, s, source)
+		newest, err := intake.ReadNewest(ctx, source, o.bucket.options(s)(source))
 		switch {
 		case ctx.Err() != nil:
 			return nil, interrupted(ctx, err)
 		case err != nil:
 			fmt.Fprintf(s.Stderr, "Nothing is compared with the base%s: %v\n", of, err)
 			o.baseNotes = append(o.baseNotes, fmt.Sprintf("No results of the base%s could be read: nothing is compared with it.", of))
+			continue
 		}
-		for _, doubt := range doubts {
+		commit := "of no known commit"
+		if known := newest.Run.Manifest.Source.Commit; known != "" {
+			commit = fmt.Sprintf("commit %q", result.Cut(known, 100))
+		}
+		fmt.Fprintf(s.Stderr, "The base is %s, %s\n", newest.URL, commit)
+		bases[name] = newest.Judgement
+		for _, doubt := range newest.Doubts {
 			fmt.Fprintf(s.Stderr, "The base%s: %s\n", of, doubt)
 			o.baseNotes = append(o.baseNotes, fmt.Sprintf("The results of the base%s are doubtful: its build did not come to an end that fits them.", of))
 		}
-		bases[name] = judgement
 	}
 	return bases, nil
-}
-
-// baseIn takes the results of a build out of a bucket, or those of the newest
-// finished build of a job, and judges them.
-func (o *commentOptions) baseIn(ctx context.Context, s *Surroundings, url string) (judgement *verdict.Judgement, doubts []string, err error) {
-	options := o.bucket.options(s)(url)
-	newest, err := intake.Newest(ctx, url, options)
-	if err != nil {
-		return nil, nil, err
-	}
-	temp, err := tempdir.New()
-	if err != nil {
-		return nil, nil, err
-	}
-	defer temp.RemoveAll()
-	build, err := intake.Bucket(ctx, newest, options, filepath.Join(temp.Path, "build"), intake.Limits{})
-	if err != nil {
-		return nil, nil, err
-	}
-	runs, err := build.Runs()
-	if err != nil {
-		return nil, nil, err
-	}
-	run, err := result.Whole(runs)
-	if err != nil {
-		return nil, nil, err
-	}
-	of := "of no known commit"
-	if commit := run.Manifest.Source.Commit; commit != "" {
-		of = fmt.Sprintf("commit %q", result.Cut(commit, 100))
-	}
-	fmt.Fprintf(s.Stderr, "The base is %s, %s\n", newest, of)
-	judgement = verdict.Judge(run)
-	return judgement, build.Doubts(runs, run, judgement), nil
 }
 
 // nameAndSource takes [NAME=]DIR or [NAME=]URL apart.
 func nameAndSource(arg string) (name, source string) {
 	name, source, ok := strings.Cut(arg, "=")
 	switch {
-	case ok && isURL(source) && !isURL(name):
+	case ok && bucket.IsURL(source) && !bucket.IsURL(name):
 		return name, source
-	case isURL(arg):
+	case bucket.IsURL(arg):
 		return "", arg
 	}
 	return nameAndDir(arg)

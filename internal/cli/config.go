@@ -21,18 +21,14 @@ import (
 )
 
 func newConfigCommand(s *Surroundings) *cobra.Command {
-	cmd := &cobra.Command{
+	return group(&cobra.Command{
 		Use:   "config",
 		Short: "Write, check and describe op-readiness.yaml, from which CI is generated",
 		Long: `Write, check and describe op-readiness.yaml: the one file from which
 'op-readiness generate' makes Prow jobs, TestGrid dashboards and GitHub workflows.`,
 		Example: `  op-readiness config init
   op-readiness config validate`,
-		Args: usageArgs(cobra.NoArgs),
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
-	cmd.AddCommand(newConfigInitCommand(s), newConfigSchemaCommand(s), newConfigValidateCommand(s))
-	return cmd
+	}, newConfigInitCommand(s), newConfigSchemaCommand(s), newConfigValidateCommand(s))
 }
 
 func newConfigInitCommand(s *Surroundings) *cobra.Command {
@@ -140,7 +136,7 @@ FILE - is standard input.`,
 			}
 			all := c.Jobs()
 			fmt.Fprintf(s.Stderr, "%s: no problems found: %s, %s\n", c.Path(), text.Count(len(c.Cells()), "cell"), text.Count(len(all), "job"))
-			return jobsTable(all).Write(s.Stdout, report.Format(output))
+			return config.Table(all).Write(s.Stdout, report.Format(output))
 		},
 	}
 	addOutputFlag(cmd, &output)
@@ -220,22 +216,4 @@ func loadConfig(s *Surroundings, path string) (*config.Config, error) {
 		fmt.Fprintf(s.Stderr, "warning: %s: %s\n", c.Path(), w)
 	}
 	return c, nil
-}
-
-func jobsTable(all []config.Job) *report.Table {
-	t := &report.Table{
-		Header: []string{"Kind", "Job", "Cell", "Categories", "Runs", "Where"},
-		Value:  slices.Concat([]config.Job{}, all),
-	}
-	for _, j := range all {
-		categories := "all selected"
-		if j.Category != "" {
-			categories = string(j.Category)
-		}
-		if j.Kind == config.Postsubmit {
-			categories = ""
-		}
-		t.Rows = append(t.Rows, []string{string(j.Kind), j.Name, j.Cell.Title, categories, j.When(), j.Where()})
-	}
-	return t
 }

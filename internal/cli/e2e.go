@@ -2,23 +2,21 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"path/filepath"
 	"time"
 
-	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/spf13/cobra"
 
 	"github.com/windows-op-readiness/windows-op-readiness/internal/assess"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/engine/binaries"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/outcome/report"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/outcome/verdict"
 )
 
 func newE2ECommand(s *Surroundings) *cobra.Command {
-	cmd := &cobra.Command{
+	return group(&cobra.Command{
 		Use:   "e2e",
 		Short: "Fetch or build e2e.test and the other Kubernetes binaries",
 		Long: `Fetch or build e2e.test and the other Kubernetes binaries, of any released
@@ -33,11 +31,7 @@ The cache is $OP_READINESS_CACHE, or windows-op-readiness in the user's cache
 folder. Several processes may use it at once.`,
 		Example: `  op-readiness e2e fetch
   op-readiness e2e list`,
-		Args: usageArgs(cobra.NoArgs),
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
-	cmd.AddCommand(newE2EFetchCommand(s), newE2EListCommand(s))
-	return cmd
+	}, newE2EFetchCommand(s), newE2EListCommand(s))
 }
 
 // storeOptions are the flags that say which binaries to use and where from.
@@ -197,42 +191,17 @@ func (o *e2eListOptions) run(s *Surroundings) error {
 	if err != nil {
 		return err
 	}
-	if o.Output == "json" {
-		if err := printJSON(s.Stdout, entries); err != nil {
-			return err
-		}
-	} else {
-		printBinaries(s.Stdout, entries)
-	}
-	for _, entry := range entries {
-		if entry.Problem != "" {
-			return exitWith(verdict.ExitInconclusive)
-		}
-	}
-	return nil
-}
-
-func printBinaries(w io.Writer, entries []binaries.Entry) {
-	rows := table.NewWriter()
-	rows.SetOutputMirror(w)
-	rows.SetStyle(table.StyleLight)
-	rows.AppendHeader(table.Row{"Name", "Version", "System", "Size", "Source", "Obtained", "Path"})
+	t := report.Table{Header: []string{"Name", "Version", "System", "Size", "Source", "Obtained", "Path"}, Value: append([]binaries.Entry{}, entries...)}
+	code := verdict.ExitReady
 	for _, e := range entries {
 		path := e.Path
 		if e.Problem != "" {
-			path = "PROBLEM: " + e.Problem
+			path, code = "PROBLEM: "+e.Problem, verdict.ExitInconclusive
 		}
-		rows.AppendRow(table.Row{e.Name, e.Version, e.OS + "/" + e.Arch, fmt.Sprintf("%d MB", e.Size>>20), e.Source, e.Obtained.Format(time.DateOnly), path})
+		t.Rows = append(t.Rows, []string{string(e.Name), e.Version, e.OS + "/" + e.Arch, fmt.Sprintf("%d MB", e.Size>>20), string(e.Source), e.Obtained.Format(time.DateOnly), path})
 	}
-	rows.Render()
-}
-
-// printJSON writes value as indented JSON; an empty list is [], not null.
-func printJSON[T any](w io.Writer, values []T) error {
-	if values == nil {
-		values = []T{}
+	if err := t.Write(s.Stdout, report.Format(o.Output)); err != nil {
+		return err
 	}
-	encoder := json.NewEncoder(w)
-	encoder.SetIndent("", "  ")
-	return encoder.Encode(values)
+	return exitWith(code)
 }

@@ -1,35 +1,28 @@
 package cli
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"path/filepath"
 	"strings"
 
-	"github.com/rogpeppe/go-internal/diff"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/windows-op-readiness/windows-op-readiness/internal/ci/config"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/ci/generated"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/outcome/verdict"
 	"github.com/windows-op-readiness/windows-op-readiness/testgrid"
 )
 
 func newGenerateCommand(s *Surroundings) *cobra.Command {
-	cmd := &cobra.Command{
+	return group(&cobra.Command{
 		Use:   "generate",
 		Short: "Make Prow jobs, TestGrid dashboards and workflows from op-readiness.yaml",
 		Example: `  op-readiness generate prow
   op-readiness generate workflows --diff
   op-readiness generate testgrid --verify`,
-		Args: usageArgs(cobra.NoArgs),
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
-	cmd.AddCommand(newGenerateProwCommand(s), newGenerateTestGridCommand(s), newGenerateWorkflowsCommand(s))
-	return cmd
+	}, newGenerateProwCommand(s), newGenerateTestGridCommand(s), newGenerateWorkflowsCommand(s))
 }
 
 // generateOptions are the flags of all generators.
@@ -53,53 +46,32 @@ func (o *generateOptions) Validate() error {
 	return nil
 }
 
-// generated is a file as a generator makes it; without data there is to be none.
-type generated struct {
-	path string
-	data []byte
-}
-
-// generatedMark is in the first lines of every file that a generator may
-// write over.
-var generatedMark = []byte("DO NOT EDIT")
-
-// change is a generated file that is not what is there.
-type change struct {
-	generated
-	old []byte
-}
-
 // emit writes the files, or, with --verify and --diff, says in what those that
 // are there differ. command is how to make them anew. Where one may not be
 // written over, none is.
-func (o *generateOptions) emit(s *Surroundings, command string, files []generated) error {
-	changes, err := changesOf(files)
+func (o *generateOptions) emit(s *Surroundings, command string, files []generated.File) error {
+	changes, err := generated.Changes(files)
 	if err != nil {
 		return err
 	}
 	there := 0
 	for _, f := range files {
-		if f.data != nil {
+		if f.Data != nil {
 			there++
 		}
 	}
 	for _, c := range changes {
-		switch {
-		case o.Verify || o.Diff:
-			if _, err := s.Stdout.Write(diff.Diff(c.path, c.old, c.path+" (generated)", c.data)); err != nil {
+		if o.Verify || o.Diff {
+			if _, err := s.Stdout.Write(c.Diff()); err != nil {
 				return err
 			}
-		case c.data == nil:
-			if err := os.Remove(c.path); err != nil {
-				return fmt.Errorf("removing the generated file: %w", err)
-			}
-			fmt.Fprintf(s.Stderr, "Removed %s, of which nothing is left\n", c.path)
-		default:
-			if err := replaceFile(c.path, c.data); err != nil {
-				return fmt.Errorf("writing the generated file: %w", err)
-			}
-			fmt.Fprintf(s.Stderr, "Wrote %s\n", c.path)
+			continue
 		}
+		done, err := c.Apply()
+		if err != nil {
+			return err
+		}
+		fmt.Fprintln(s.Stderr, done)
 	}
 	switch {
 	case len(changes) > 0 && o.Verify:
@@ -116,7 +88,7 @@ var errNoFolder = errors.New("--dir -: standard output is not a folder to compar
 // emitInto is emit for files of one folder: dir, or, without it, that of the
 // given name beside the configuration. "-" is standard output, where they are
 // the documents of one stream. what is the subcommand's name.
-func (o *generateOptions) emitInto(s *Surroundings, what, dir, folder string, files []generated) error {
+func (o *generateOptions) emitInto(s *Surroundings, what, dir, folder string, files []generated.File) error {
 	command := "op-readiness generate " + what
 	if o.Config != config.DefaultPath {
 		command += " --config " + o.Config
@@ -130,19 +102,19 @@ func (o *generateOptions) emitInto(s *Surroundings, what, dir, folder string, fi
 		command += " --dir " + dir
 	}
 	for i := range files {
-		files[i].path = filepath.Join(dir, files[i].path)
+		files[i].Name = filepath.Join(dir, files[i].Name)
 	}
 	return o.emit(s, command, files)
 }
 
 // show prints the files that there are.
-func show(s *Surroundings, files []generated) error {
+func show(s *Surroundings, files []generated.File) error {
 	separator := ""
 	for _, f := range files {
-		if f.data == nil {
+		if f.Data == nil {
 			continue
 		}
-		if _, err := fmt.Fprintf(s.Stdout, "%s%s", separator, f.data); err != nil {
+		if _, err := fmt.Fprintf(s.Stdout, "%s%s", separator, f.Data); err != nil {
 			return err
 		}
 		separator = "---\n"
@@ -150,50 +122,11 @@ func show(s *Surroundings, files []generated) error {
 	return nil
 }
 
-// changesOf returns the files that are not as they are to be. One that is not
-// generated is an error.
-func changesOf(files []generated) ([]change, error) {
-	var changes []change
-	for _, f := range files {
-		old, err := os.ReadFile(f.path)
-		missing := errors.Is(err, fs.ErrNotExist)
-		switch head, _, _ := bytes.Cut(old, []byte("\n\n")); {
-		case err != nil && !missing:
-			return nil, usageErrorf("reading the generated file: %w", err)
-		case missing && f.data == nil, !missing && f.data != nil && bytes.Equal(old, f.data):
-			continue
-		case len(old) > 0 && !bytes.Contains(head, generatedMark):
-			return nil, usageErrorf("%s is not a generated file (its head does not say %s), and stays: move it away, or write elsewhere", f.path, generatedMark)
-		}
-		changes = append(changes, change{f, old})
-	}
-	return changes, nil
-}
-
-func areFiles(files []generated, there int) string {
+func areFiles(files []generated.File, there int) string {
 	if len(files) == 1 {
-		return files[0].path + " is"
+		return files[0].Name + " is"
 	}
 	return fmt.Sprintf("%d generated files are", there)
-}
-
-// replaceFile writes a file so that whoever reads it meanwhile, and whoever
-// comes after this process was killed, sees the old one or the new one.
-func replaceFile(path string, data []byte) error {
-	dir := filepath.Dir(path)
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return err
-	}
-	f, err := os.CreateTemp(dir, "."+filepath.Base(path)+"-*")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(f.Name())
-	_, err = f.Write(data)
-	if err := errors.Join(err, f.Chmod(0o644), f.Close()); err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), path)
 }
 
 type generateTestGridOptions struct {
@@ -216,12 +149,7 @@ The file is written beside op-readiness.yaml, into ` + testgrid.ConfigPath + `.`
   op-readiness generate testgrid --verify
   op-readiness generate testgrid --file - | less`,
 		Args: usageArgs(cobra.NoArgs),
-		RunE: func(*cobra.Command, []string) error {
-			if err := o.Validate(); err != nil {
-				return usageErrorf("%w", err)
-			}
-			return o.run(s)
-		},
+		RunE: func(*cobra.Command, []string) error { return o.run(s) },
 	}
 	o.addFlags(cmd.Flags())
 	cmd.Flags().StringVar(&o.File, "file", "", "file to write; - is standard output (default "+testgrid.ConfigPath+" beside the configuration)")
@@ -237,6 +165,9 @@ func (o *generateTestGridOptions) Validate() error {
 }
 
 func (o *generateTestGridOptions) run(s *Surroundings) error {
+	if err := usage(o.Validate()); err != nil {
+		return err
+	}
 	c, err := loadConfig(s, o.Config)
 	if err != nil {
 		return err
@@ -260,5 +191,5 @@ func (o *generateTestGridOptions) run(s *Surroundings) error {
 	if o.File != "" {
 		command = append(command, "--file", o.File)
 	}
-	return o.emit(s, strings.Join(command, " "), []generated{{file, data}})
+	return o.emit(s, strings.Join(command, " "), []generated.File{{Name: file, Data: data}})
 }

@@ -3,7 +3,6 @@ package cli
 import (
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -40,12 +39,7 @@ prow.budgetMachineHoursPerWeek nothing is written. --cost shows each job's.`,
   op-readiness generate prow --cost
   op-readiness generate prow --dir - | less`,
 		Args: usageArgs(cobra.NoArgs),
-		RunE: func(*cobra.Command, []string) error {
-			if err := o.Validate(); err != nil {
-				return usageErrorf("%w", err)
-			}
-			return o.run(s)
-		},
+		RunE: func(*cobra.Command, []string) error { return o.run(s) },
 	}
 	o.addFlags(cmd.Flags())
 	cmd.Flags().StringVar(&o.Dir, "dir", "", "folder to write to; - is standard output (default "+jobs.Folder+" beside the configuration)")
@@ -66,6 +60,9 @@ func (o *generateProwOptions) Validate() error {
 }
 
 func (o *generateProwOptions) run(s *Surroundings) error {
+	if err := usage(o.Validate()); err != nil {
+		return err
+	}
 	c, err := loadConfig(s, o.Config)
 	if err != nil {
 		return err
@@ -80,7 +77,7 @@ func (o *generateProwOptions) run(s *Surroundings) error {
 	}
 	tooMuch := cost.Check(c)
 	if o.Cost {
-		if err := costTable(cost).Write(s.Stdout, report.Format(o.Output)); err != nil {
+		if err := cost.Table().Write(s.Stdout, report.Format(o.Output)); err != nil {
 			return err
 		}
 	}
@@ -92,11 +89,7 @@ func (o *generateProwOptions) run(s *Surroundings) error {
 	if o.Cost {
 		return nil
 	}
-	var all []generated
-	for _, f := range files {
-		all = append(all, generated{f.Name, f.Data})
-	}
-	return o.emitInto(s, "prow", o.Dir, jobs.Folder, all)
+	return o.emitInto(s, "prow", o.Dir, jobs.Folder, files)
 }
 
 // configError is the usage error of a configuration in which only a generator
@@ -118,20 +111,4 @@ func ofBudget(cost *jobs.Cost) string {
 		return ""
 	}
 	return fmt.Sprintf(" of %d", cost.Budget)
-}
-
-func costTable(cost *jobs.Cost) *report.Table {
-	t := &report.Table{
-		Header: []string{"Job", "Runs", "Runs/week", "Run", "Machines", "Machine-hours/week"},
-		Value:  cost,
-	}
-	for _, j := range cost.Jobs {
-		weekly, hours := "on demand", ""
-		if j.RunsPerWeek > 0 {
-			weekly, hours = fmt.Sprintf("%.1f", j.RunsPerWeek), fmt.Sprintf("%.1f", j.MachineHoursPerWeek)
-		}
-		t.Rows = append(t.Rows, []string{j.Job.Name, j.Job.When(), weekly, config.Duration(j.Run.Round(time.Minute)).String(), fmt.Sprint(j.Machines), hours})
-	}
-	t.Rows = append(t.Rows, []string{"all", "", fmt.Sprintf("%.1f", cost.RunsPerWeek), "", "", fmt.Sprintf("%.1f", cost.MachineHoursPerWeek)})
-	return t
 }

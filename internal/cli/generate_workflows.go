@@ -30,12 +30,7 @@ What an earlier configuration left there, and this one does not make, is removed
   op-readiness generate workflows --verify
   op-readiness generate workflows --dir - | less`,
 		Args: usageArgs(cobra.NoArgs),
-		RunE: func(*cobra.Command, []string) error {
-			if err := o.Validate(); err != nil {
-				return usageErrorf("%w", err)
-			}
-			return o.run(s)
-		},
+		RunE: func(*cobra.Command, []string) error { return o.run(s) },
 	}
 	o.addFlags(cmd.Flags())
 	cmd.Flags().StringVar(&o.Dir, "dir", "", "folder to write to; - is standard output (default "+workflows.Folder+" beside the configuration)")
@@ -52,6 +47,9 @@ func (o *generateWorkflowsOptions) Validate() error {
 }
 
 func (o *generateWorkflowsOptions) run(s *Surroundings) error {
+	if err := usage(o.Validate()); err != nil {
+		return err
+	}
 	c, err := loadConfig(s, o.Config)
 	if err != nil {
 		return err
@@ -60,9 +58,5 @@ func (o *generateWorkflowsOptions) run(s *Surroundings) error {
 	if err != nil {
 		return configError(o.Config, err)
 	}
-	var all []generated
-	for _, f := range files {
-		all = append(all, generated{f.Name, f.Data})
-	}
-	return o.emitInto(s, "workflows", o.Dir, workflows.Folder, all)
+	return o.emitInto(s, "workflows", o.Dir, workflows.Folder, files)
 }

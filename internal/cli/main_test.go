@@ -1,12 +1,9 @@
 package cli
 
 import (
-	"context"
 	"fmt"
 	"os"
-	"os/signal"
 	"path/filepath"
-	"syscall"
 	"testing"
 
 	"github.com/windows-op-readiness/windows-op-readiness/internal/outcome/verdict"
@@ -29,11 +26,7 @@ func TestMain(m *testing.M) {
 	e2etest.Main()
 	// A rehearsal calls this program by its name.
 	if os.Getenv("OP_READINESS_TEST_MAIN") != "" || filepath.Base(os.Args[0]) == "op-readiness" {
-		signals := make(chan os.Signal, 2)
-		signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
-		os.Exit(Main(context.Background(), os.Args[1:], Surroundings{
-			Environ: os.Environ(), Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Signals: signals,
-		}))
+		os.Exit(Process())
 	}
 	code := m.Run()
 	for _, dir := range made {

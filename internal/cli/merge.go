@@ -87,9 +87,9 @@ func (o *mergeOptions) run(ctx context.Context, args []string, s *Surroundings) 
 		return err
 	}
 	defer temp.RemoveAll()
-	runs, err := readSources(ctx, args, o.bucket.options(s), filepath.Join(temp.Path, "builds"), intake.Limits{Logs: o.Logs})
+	runs, err := intake.Read(ctx, args, o.bucket.options(s), filepath.Join(temp.Path, "builds"), intake.Limits{Logs: o.Logs})
 	if err != nil {
-		return err
+		return sourceError(ctx, err)
 	}
 	for _, run := range runs {
 		m := run.Manifest

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
@@ -16,6 +15,7 @@ import (
 	"github.com/windows-op-readiness/windows-op-readiness/internal/engine/plan"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/outcome/report"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/outcome/result"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/show/actions"
 	"github.com/windows-op-readiness/windows-op-readiness/specs"
 )
 
@@ -74,7 +74,7 @@ plan has no test.`,
 			if err := writePlan(s.Stdout, p, o.Output); err != nil || len(p.Tests) > 0 {
 				return err
 			}
-			return sayIdle(s, p, 1, func(*result.PlannedCase) string { return "" })
+			return exitWith(report.WriteIdle(s.Stderr, p, 1, func(*result.PlannedCase) string { return "" }))
 		},
 	}
 	o.addFlags(cmd, binaries.Pinned)
@@ -134,9 +134,9 @@ func (o *planCommandOptions) make(cmd *cobra.Command, s *Surroundings) (*result.
 func writePlan(w io.Writer, p *result.Plan, format string) error {
 	switch format {
 	case formatGitHubMatrix:
-		return json.NewEncoder(w).Encode(githubMatrix(p))
+		return actions.WriteMatrix(w, p)
 	case formatCommand:
-		return writeCommands(w, p)
+		return e2e.WriteCommands(w, p)
 	}
 	t := report.Plan(p)
 	if err := t.Write(w, report.Format(format)); err != nil || format != string(report.FormatTable) {
@@ -161,70 +161,4 @@ func writePlan(w io.Writer, p *result.Plan, format string) error {
 		fmt.Fprintf(w, "shard %d of %d: %v expected\n", i+1, p.Shards, load.Round(time.Second))
 	}
 	return nil
-}
-
-type matrix struct {
-	Include []matrixShard `json:"include"`
-}
-
-type matrixShard struct {
-	Shard   int `json:"shard"`
-	Shards  int `json:"shards"`
-	Cases   int `json:"cases"`
-	Minutes int `json:"minutes"`
-}
-
-// githubMatrix is the plan's shards as a GitHub Actions matrix.
-func githubMatrix(p *result.Plan) matrix {
-	var m matrix
-	for i, load := range plan.Loads(p) {
-		shard := matrixShard{Shard: i + 1, Shards: p.Shards, Minutes: int((load + time.Minute - 1) / time.Minute)}
-		for k := range p.Cases {
-			if p.Cases[k].Shard == shard.Shard {
-				shard.Cases++
-			}
-		}
-		m.Include = append(m.Include, shard)
-	}
-	return m
-}
-
-// testPrograms are the test binaries, by suite.
-var testPrograms = map[specs.Suite]string{specs.Kubernetes: "e2e.test", specs.OpReadiness: "op-readiness.test"}
-
-// writeCommands writes a shell script that runs the plan by hand.
-func writeCommands(w io.Writer, p *result.Plan) error {
-	fmt.Fprintf(w, "# Kubernetes %s; run each line by itself, with KUBECONFIG set\n", p.KubernetesVersion)
-	flags := e2e.Flags{Provider: p.Provider}
-	var names []string
-	for i := range p.Tests {
-		t := &p.Tests[i]
-		names = append(names, t.Name)
-		if i+1 < len(p.Tests) {
-			if next := &p.Tests[i+1]; next.Phase == t.Phase && next.Conditions == t.Conditions && specs.SuiteOf(next.Name) == specs.SuiteOf(t.Name) {
-				continue
-			}
-		}
-		fmt.Fprintf(w, "\n# %s, %s: %d tests\n", t.Phase, t.Conditions, len(names))
-		line := testPrograms[specs.SuiteOf(t.Name)]
-		for _, arg := range append(append(flags.Args(), "--ginkgo.v"), e2e.FocusArgs(names)...) {
-			line += " " + shellQuote(arg)
-		}
-		if _, err := fmt.Fprintln(w, line); err != nil {
-			return err
-		}
-		names = nil
-	}
-	return nil
-}
-
-// shellQuote quotes a word for a POSIX shell where it must be.
-func shellQuote(word string) string {
-	safe := strings.IndexFunc(word, func(r rune) bool {
-		return !strings.ContainsRune("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_=./,:", r)
-	}) < 0
-	if safe {
-		return word
-	}
-	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }

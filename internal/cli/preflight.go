@@ -98,14 +98,8 @@ Exit codes: 0 nothing keeps the cluster from being judged ready; 2 wrong usage;
 }
 
 func (o *preflightOptions) validate() error {
-	var known []string
-	for _, c := range specs.Capabilities() {
-		known = append(known, c.Name)
-	}
-	for _, w := range o.Without {
-		if !slices.Contains(known, w) {
-			return usageErrorf("--without: unknown capability %q%s. Known: %s", w, didYouMean(w, known), strings.Join(known, ", "))
-		}
+	if err := checkWithout(o.Without); err != nil {
+		return err
 	}
 	if !slices.Contains(e2e.Providers(), o.Provider) {
 		return usageErrorf("--provider: unknown provider %q%s", o.Provider, knownAre(o.Provider, e2e.Providers()))

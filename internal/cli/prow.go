@@ -5,11 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"io/fs"
 	"os"
 	"os/exec"
-	"path"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -18,28 +15,22 @@ import (
 
 	"github.com/spf13/cobra"
 	prowapi "sigs.k8s.io/prow/pkg/apis/prowjobs/v1"
-	"sigs.k8s.io/yaml"
 
 	"github.com/windows-op-readiness/windows-op-readiness/internal/assess"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/bucket"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/ci/prow/rehearse"
-	"github.com/windows-op-readiness/windows-op-readiness/internal/outcome/result"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/outcome/verdict"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/target/provider/kwok"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/text"
 )
 
 func newProwCommand(s *Surroundings) *cobra.Command {
-	cmd := &cobra.Command{
+	return group(&cobra.Command{
 		Use:     "prow",
 		Short:   "Rehearse a Prow job",
 		Long:    `Rehearse a Prow job on this machine, before it merges.`,
 		Example: "  op-readiness prow rehearse pull-windows-op-readiness --cluster kwok",
-		Args:    usageArgs(cobra.NoArgs),
-		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
-	cmd.AddCommand(newRehearseCommand(s), newUtilityCommand())
-	return cmd
+	}, newRehearseCommand(s), newUtilityCommand())
 }
 
 // utilityCommand are the words by which this program is called to play one of
@@ -70,16 +61,12 @@ func newUtilityCommand() *cobra.Command {
 }
 
 type rehearseOptions struct {
-	JobConfig  string
-	ProwConfig string
-	ProwJob    string
-	Repository string
-	Refs       rehearse.Refs
+	rehearse.Request
+	File       string
 	Kubeconfig string
 	Cluster    string
 	Bucket     string
 	Endpoint   string
-	Dir        string
 	Command    string
 	Volumes    map[string]string
 	Env        map[string]string
@@ -134,7 +121,7 @@ rehearsed.`,
 	f := cmd.Flags()
 	f.StringVar(&o.JobConfig, "job-config", "jobs", "file or folder of jobs")
 	f.StringVar(&o.ProwConfig, "config", "", "Prow's own configuration, with presets and defaults (default one with Prow's usual decoration)")
-	f.StringVar(&o.ProwJob, "prowjob", "", "file with a ProwJob to run again, in place of JOB")
+	f.StringVar(&o.File, "prowjob", "", "file with a ProwJob to run again, in place of JOB")
 	f.StringVar(&o.Repository, "repo", "", "repository of the job as ORG/REPO, where several have it")
 	f.StringVar(&o.Refs.Text, "refs", "", "what is tested, as Prow's $PULL_REFS says it: main:SHA,12:SHA")
 	f.IntVar(&o.Refs.Pull, "pull", 0, "number of the pull request, for a presubmit (default 1)")
@@ -159,11 +146,11 @@ func (o *rehearseOptions) validate(args []string) error {
 	switch {
 	case runtime.GOOS == "windows":
 		return usageErrorf("rehearse: Prow's utilities need a system with SIGTERM: use Linux or macOS")
-	case len(args) == 0 && o.ProwJob == "":
+	case len(args) == 0 && o.File == "":
 		return usageErrorf("rehearse: name the job, or a file with a ProwJob with --prowjob")
-	case len(args) > 0 && o.ProwJob != "":
+	case len(args) > 0 && o.File != "":
 		return usageErrorf("--prowjob names a job that was made already: leave %s out", args[0])
-	case o.ProwJob != "" && o.Refs != (rehearse.Refs{}):
+	case o.File != "" && o.Refs != (rehearse.Refs{}):
 		return usageErrorf("--prowjob says what is tested: leave --refs, --pull and the like out")
 	case o.Refs.Text != "" && o.Refs != (rehearse.Refs{Text: o.Refs.Text}):
 		return usageErrorf("--refs says all that is tested: leave --pull, --base-ref, --base-sha and --pull-sha out")
@@ -181,7 +168,7 @@ func (o *rehearseOptions) validate(args []string) error {
 			}
 		}
 	}
-	for flag, file := range map[string]string{"kubeconfig": o.Kubeconfig, "dir": o.Dir, "config": o.ProwConfig, "utilities": o.Utilities, "prowjob": o.ProwJob} {
+	for flag, file := range map[string]string{"kubeconfig": o.Kubeconfig, "dir": o.Dir, "config": o.ProwConfig, "utilities": o.Utilities, "prowjob": o.File} {
 		if _, err := os.Stat(file); file != "" && err != nil {
 			return usageErrorf("--%s: %w", flag, err)
 		}
@@ -198,77 +185,28 @@ func (o *rehearseOptions) validate(args []string) error {
 		o.Volumes[name] = absolute(dir)
 	}
 	o.Kubeconfig, o.Dir, o.Utilities = absolute(o.Kubeconfig), absolute(o.Dir), absolute(o.Utilities)
-	return o.completeBucket()
-}
-
-// completeBucket makes a URL of a folder.
-func (o *rehearseOptions) completeBucket() error {
-	if !strings.Contains(o.Bucket, "://") {
-		var err error
-		if o.Bucket, err = bucket.FileURL(o.Bucket); err != nil {
-			return usageErrorf("--bucket: %w", err)
-		}
-	}
-	at, err := bucket.ParseURL(o.Bucket)
-	if err != nil {
-		return usageErrorf("--bucket: %w", err)
-	}
-	o.Bucket = strings.TrimSuffix(o.Bucket, "/")
-	if at.Scheme == bucket.File && o.Bucket != bucket.File+"://"+filepath.ToSlash(at.Dir) {
-		// Prow takes the path of such a URL as it stands.
-		return usageErrorf("--bucket: Prow cannot write to the folder %s, because of a character in its path: name another", at.Dir)
-	}
-	return nil
-}
-
-// prowJob makes or reads the ProwJob.
-func (o *rehearseOptions) prowJob(ctx context.Context, args []string) (*prowapi.ProwJob, error) {
-	if o.ProwJob != "" {
-		data, err := os.ReadFile(o.ProwJob)
-		if err != nil {
-			return nil, usageErrorf("--prowjob: %w", err)
-		}
-		pj := new(prowapi.ProwJob)
-		if err := yaml.Unmarshal(data, pj); err != nil {
-			return nil, usageErrorf("--prowjob %s: %w: give it what 'kubectl get prowjob NAME -o yaml' prints", o.ProwJob, err)
-		}
-		if pj.Spec.Job == "" {
-			return nil, usageErrorf("--prowjob %s: it has no spec.job: give it what 'kubectl get prowjob NAME -o yaml' prints", o.ProwJob)
-		}
-		return pj, nil
-	}
-	c, err := rehearse.Load(o.ProwConfig, o.JobConfig)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, usageErrorf("--job-config: %w: name the file or folder of the jobs, or make them with 'op-readiness generate prow'", err)
-	}
-	if err != nil {
-		return nil, usageErrorf("--job-config: %w", err)
-	}
-	branch := o.Refs.BaseRef
-	if o.Refs.Text != "" {
-		branch = strings.FieldsFunc(o.Refs.Text+":", func(r rune) bool { return r == ':' || r == ',' })[0]
-	}
-	job, err := c.Find(args[0], o.Repository, branch)
-	if err != nil {
-		return nil, usageErrorf("%w", err)
-	}
-	pj, err := job.ProwJob(ctx, o.Refs, o.Dir)
-	if errors.Is(err, rehearse.ErrRefs) {
-		err = usageErrorf("%w", err)
-	}
-	return pj, err
+	var err error
+	o.Bucket, err = rehearse.BucketURL(o.Bucket)
+	return err
 }
 
 func (o *rehearseOptions) run(ctx context.Context, s *Surroundings, args []string) error {
 	if err := o.validate(args); err != nil {
 		return err
 	}
-	pj, err := o.prowJob(ctx, args)
+	var pj *prowapi.ProwJob
+	var err error
+	if o.File != "" {
+		pj, err = rehearse.ReadProwJob(o.File)
+	} else {
+		o.Job = args[0]
+		pj, err = o.ProwJob(ctx)
+	}
 	if err != nil {
 		return err
 	}
 	noCluster := o.Kubeconfig == "" && o.Cluster == ""
-	if o.Cluster != "" && o.makesCluster(pj) {
+	if o.Cluster != "" && rehearse.MakesCluster(pj, o.Command) {
 		o.Cluster = ""
 		fmt.Fprintf(s.Stderr, "--cluster %s is not needed: %s makes its cluster itself\n", kwok.ProviderName, pj.Spec.Job)
 	}
@@ -297,7 +235,7 @@ func (o *rehearseOptions) run(ctx context.Context, s *Surroundings, args []strin
 	if o.Endpoint != "" {
 		options.Host = append(options.Host, "STORAGE_EMULATOR_HOST="+strings.TrimPrefix(o.Endpoint, "http://"))
 	}
-	if o.Cluster != "" || noCluster && o.needsCluster(pj) {
+	if o.Cluster != "" || noCluster && rehearse.NeedsCluster(pj, o.Command) {
 		// It is made, or asked for, when it is clear that the job can be rehearsed.
 		options.Kubeconfig = filepath.Join(work, "kubeconfig")
 	}
@@ -309,12 +247,12 @@ func (o *rehearseOptions) run(ctx context.Context, s *Surroundings, args []strin
 	if err != nil {
 		return err
 	}
-	if noCluster && o.needsCluster(pj) {
+	if noCluster && rehearse.NeedsCluster(pj, o.Command) {
 		return usageErrorf("%s tests a cluster: name it with --kubeconfig, or make one with --cluster %s", pj.Spec.Job, kwok.ProviderName)
 	}
 	o.announce(s, plan)
 	if o.DryRun {
-		return o.show(s.Stdout, plan)
+		return plan.Write(s.Stdout, o.Bucket)
 	}
 	o.sweep(s)
 	if at, _ := bucket.ParseURL(o.Bucket); at.Scheme == bucket.File {
@@ -350,56 +288,11 @@ func (o *rehearseOptions) run(ctx context.Context, s *Surroundings, args []strin
 	return o.conclude(context.WithoutCancel(ctx), s, plan, outcome)
 }
 
-// makesCluster reports whether a job makes its cluster itself.
-func (o *rehearseOptions) makesCluster(pj *prowapi.ProwJob) bool {
-	return strings.Contains(o.commandOf(pj), "--cluster")
-}
-
-// needsCluster reports whether a job has to be given a cluster. A command in
-// place of the job's that does not call op-readiness may do without.
-func (o *rehearseOptions) needsCluster(pj *prowapi.ProwJob) bool {
-	if o.Command != "" && !strings.Contains(o.Command, rehearse.Tool) {
-		return false
-	}
-	return !o.makesCluster(pj) && !strings.Contains(o.commandOf(pj), "--dry-run")
-}
-
-// commandOf is what runs: the job's command, or the one in its place.
-func (o *rehearseOptions) commandOf(pj *prowapi.ProwJob) string {
-	text := o.Command
-	if text == "" && pj.Spec.PodSpec != nil {
-		for _, c := range pj.Spec.PodSpec.Containers {
-			text += " " + strings.Join(append(slices.Clone(c.Command), c.Args...), " ")
-		}
-	}
-	return text
-}
-
 func (o *rehearseOptions) announce(s *Surroundings, p *rehearse.RehearsalPlan) {
 	fmt.Fprintf(s.Stderr, "Rehearsing the %s %s as build %s: timeout %s, then %s of grace\n", p.Type, p.Job, p.BuildID, p.Timeout, p.Grace)
 	for _, note := range p.Notes {
 		fmt.Fprintf(s.Stderr, "  %s\n", note)
 	}
-}
-
-// show prints what would be done.
-func (o *rehearseOptions) show(w io.Writer, p *rehearse.RehearsalPlan) error {
-	fmt.Fprintf(w, "build folder: %s/%s/\n", o.Bucket, p.Build)
-	for _, c := range p.Commands() {
-		fmt.Fprintf(w, "command:      %s\n", c)
-	}
-	env := p.Env()
-	var names []string
-	for name := range env {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	for _, name := range names {
-		if _, err := fmt.Fprintf(w, "%s=%s\n", name, env[name]); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // sweep removes what rehearsals left that were killed.
@@ -448,53 +341,17 @@ func (o *rehearseOptions) makeCluster(ctx context.Context, s *Surroundings, spac
 
 // conclude says where the build is and what is in it.
 func (o *rehearseOptions) conclude(ctx context.Context, s *Surroundings, p *rehearse.RehearsalPlan, outcome *rehearse.Outcome) error {
-	endpoint := o.Endpoint
-	if endpoint == "" && strings.HasPrefix(o.Bucket, bucket.GCS+"://") {
-		endpoint = s.Getenv("STORAGE_EMULATOR_HOST")
-	}
-	if endpoint != "" && !strings.Contains(endpoint, "://") {
-		endpoint = "http://" + endpoint
-	}
-	build, err := p.Uploaded(ctx, o.Bucket, bucket.Options{Endpoint: endpoint})
+	build, err := p.Uploaded(ctx, o.Bucket, bucket.Options{Endpoint: endpointOf(s, o.Endpoint, o.Bucket)})
 	if err != nil {
 		return fmt.Errorf("looking at what was uploaded: %w", err)
 	}
-	how := fmt.Sprintf("exit code %d", outcome.Code)
-	switch {
-	case outcome.Code == rehearse.TimedOut && outcome.Took >= p.Timeout:
-		how = fmt.Sprintf("ended by its timeout of %s", p.Timeout)
-	case outcome.Code == rehearse.TimedOut:
-		how = fmt.Sprintf("exit code %d: its command was not found, or could not be started; see build-log.txt", outcome.Code)
-	case outcome.Code == rehearse.Aborted:
-		how = "aborted"
-	}
-	w := s.Stdout
-	fmt.Fprintf(w, "\nbuild folder: %s\n", local(build.URL))
-	for _, f := range build.Files {
-		fmt.Fprintf(w, "  %9d %s\n", f.Size, f.Name)
-	}
-	fmt.Fprintf(w, "finished:     %s (%s, after %s)\n", cmp.Or(build.Result, "no finished.json"), how, outcome.Took.Round(time.Second))
-	for _, name := range []string{"kubernetes-version", "windows-version", "requirements"} {
-		if value, ok := build.Metadata[name].(string); ok && value != "" {
-			fmt.Fprintf(w, "  %s: %s\n", name, value)
-		}
-	}
-	if run, err := result.Load(outcome.Artifacts); err == nil {
-		j := verdict.Judge(run)
-		fmt.Fprintf(w, "verdict:      %s%s (%s; %s)\n", j.Verdict, j.AsDeclared(), j.Scope, j.Counts)
-	} else {
-		fmt.Fprintf(w, "verdict:      none: the job left no results in $ARTIFACTS\n")
-	}
-	fmt.Fprintf(w, "see the grid: op-readiness testgrid preview %s\n", local(o.Bucket+"/"+path.Dir(p.Build)))
+	p.WriteOutcome(s.Stdout, o.Bucket, build, outcome)
 	switch outcome.Code {
 	case verdict.ExitReady, verdict.ExitNotReady, verdict.ExitUsage, verdict.ExitInconclusive, verdict.ExitInterrupted:
 		return exitWith(outcome.Code)
 	}
 	return exitWith(verdict.ExitInconclusive)
 }
-
-// local shows the URL of a folder as its path.
-func local(url string) string { return strings.TrimPrefix(url, bucket.File+"://") }
 
 // absolute is path seen from anywhere; "" stays "".
 func absolute(path string) string {

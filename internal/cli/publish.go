@@ -8,7 +8,6 @@ import (
 	"io"
 	"net/url"
 	"os"
-	"slices"
 	"strings"
 	"time"
 
@@ -26,33 +25,15 @@ import (
 )
 
 type publishOptions struct {
-	Job       testgrid.Job
-	Config    string
-	Bucket    string
-	Endpoint  string
-	Anonymous bool
-	Parallel  int
-	Build     string
-	Attempt   int
-	Replace   bool
-	Commit    string
-	Metadata  map[string]string
-	Links     map[string]string
-	DryRun    bool
-	Output    string
-
-	at bucket.Location
-	// verb is which of the commands it is.
-	verb publishVerb
+	testgrid.Publication
+	Config string
+	Bucket string
+	bucketOptions
+	Parallel int
+	Replace  bool
+	DryRun   bool
+	Output   string
 }
-
-type publishVerb int
-
-const (
-	publishAll publishVerb = iota
-	publishStart
-	publishFinish
-)
 
 func newPublishCommand(s *Surroundings) *cobra.Command {
 	var o publishOptions
@@ -91,7 +72,7 @@ publish: its sidecar does.`,
 }
 
 func newPublishStartCommand(s *Surroundings) *cobra.Command {
-	o := publishOptions{verb: publishStart}
+	o := publishOptions{Publication: testgrid.Publication{Part: testgrid.OnlyStart}}
 	cmd := &cobra.Command{
 		Use:   "start",
 		Short: "Show a run that begins now as a running build",
@@ -108,7 +89,7 @@ run, and 'publish finish' with the run's results and the same flags afterwards.`
 }
 
 func newPublishFinishCommand(s *Surroundings) *cobra.Command {
-	o := publishOptions{verb: publishFinish}
+	o := publishOptions{Publication: testgrid.Publication{Part: testgrid.OnlyFinish}}
 	cmd := &cobra.Command{
 		Use:   "finish DIR...",
 		Short: "Publish the results of a build that was started",
@@ -146,8 +127,7 @@ func (o *publishOptions) addFlags(f *pflag.FlagSet) {
 	f.StringVar(&o.Job.DefaultRepo, "default-repo", "", "repository that paths leave out (legacy, single)")
 	f.StringVar(&o.Build, "build-id", "", "id of the build (default made from the run)")
 	f.StringVar(&o.Commit, "commit", "", "commit that was tested; TestGrid's column header (default the one that the run knows)")
-	f.StringVar(&o.Endpoint, "endpoint", "", "URL of a GCS emulator or of a store that speaks S3 (default $STORAGE_EMULATOR_HOST for gs://)")
-	f.BoolVar(&o.Anonymous, "anonymous", false, "use no credentials")
+	o.bucketOptions.addFlags(f)
 	f.BoolVar(&o.DryRun, "dry-run", false, "print the plan, and send nothing")
 	f.StringVarP(&o.Output, "output", "o", string(report.FormatTable), "table or json")
 }
@@ -208,14 +188,14 @@ func (o *publishOptions) complete(s *Surroundings, f *pflag.FlagSet) error {
 	if err != nil {
 		problems = append(problems, fmt.Errorf("--bucket: %w", err))
 	}
-	o.at = at
+	o.At = at
 	problems = append(problems, o.Job.Validate())
 	if o.Build != "" {
 		if _, err := testgrid.ParseBuildID(o.Build); err != nil {
 			problems = append(problems, fmt.Errorf("--build-id: %w", err))
 		}
 	}
-	if o.verb != publishStart && (o.Parallel < 1 || o.Parallel > 256) {
+	if o.Part != testgrid.OnlyStart && (o.Parallel < 1 || o.Parallel > 256) {
 		problems = append(problems, fmt.Errorf("--parallel %d: must be 1 to 256", o.Parallel))
 	}
 	if f.Changed("attempt") && o.Attempt < 2 {
@@ -228,12 +208,7 @@ func (o *publishOptions) complete(s *Surroundings, f *pflag.FlagSet) error {
 	if f := report.Format(o.Output); f != report.FormatTable && f != report.FormatJSON {
 		problems = append(problems, fmt.Errorf("--output %q: must be table or json", o.Output))
 	}
-	if at.Scheme == bucket.GCS && o.Endpoint == "" {
-		o.Endpoint = s.Getenv("STORAGE_EMULATOR_HOST")
-	}
-	if o.Endpoint != "" && !strings.Contains(o.Endpoint, "://") {
-		o.Endpoint = "http://" + o.Endpoint
-	}
+	o.Endpoint = endpointOf(s, o.Endpoint, o.Bucket)
 	if u, err := url.Parse(o.Endpoint); o.Endpoint != "" && (err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https") {
 		problems = append(problems, fmt.Errorf("--endpoint %q: it is not a URL of a server; say http://HOST:PORT or https://HOST", o.Endpoint))
 	}
@@ -247,7 +222,7 @@ func (o *publishOptions) complete(s *Surroundings, f *pflag.FlagSet) error {
 	if job != nil && job.Decorated() && !o.DryRun && at.Scheme != bucket.File {
 		return usageErrorf("this is a Prow job: its sidecar publishes what lies in $ARTIFACTS (%s) when the job ends, and both would write the same build. Run with --report-dir \"$ARTIFACTS\", and leave 'publish' out", s.Getenv("ARTIFACTS"))
 	}
-	if at, err := testgrid.BuildTime(o.Build); err == nil && at.After(time.Now().Add(clockSkew)) {
+	if at := o.Ahead(time.Now()); !at.IsZero() {
 		fmt.Fprintf(s.Stderr, "publish: by its id, build %s is of %s: until then, whatever else this job publishes needs a larger --build-id, or is refused\n", o.Build, at.UTC().Format(time.DateOnly))
 	}
 	if o.Links == nil {
@@ -259,13 +234,13 @@ func (o *publishOptions) complete(s *Surroundings, f *pflag.FlagSet) error {
 	return nil
 }
 
-func (o *publishOptions) planOptions(build string) *testgrid.Options {
-	return &testgrid.Options{Job: o.Job, Build: build, URL: o.at.URL, Compress: o.at.Decompresses(), Links: o.Links}
+func publishNote(s *Surroundings) func(string) {
+	return func(text string) { fmt.Fprintf(s.Stderr, "publish: %s\n", text) }
 }
 
 // publisher connects to the bucket.
 func (o *publishOptions) publisher(ctx context.Context, s *Surroundings) (*testgrid.Publisher, error) {
-	note := func(text string) { fmt.Fprintf(s.Stderr, "publish: %s\n", text) }
+	note := publishNote(s)
 	b, err := bucket.Open(ctx, o.Bucket, bucket.Options{
 		Endpoint:    o.Endpoint,
 		Anonymous:   o.Anonymous,
@@ -315,19 +290,12 @@ func (o *publishOptions) start(cmd *cobra.Command, s *Surroundings) error {
 		return err
 	}
 	now := time.Now()
-	build := o.Build
-	if build == "" {
-		var err error
-		if build, err = testgrid.BuildID(now, assess.NewRunID(now)); err != nil {
-			return err
-		}
-	}
-	plan, err := testgrid.PlanStart(o.planOptions(build), testgrid.NewStarted(&o.Job, now, o.Commit))
+	plan, err := o.PlanStart(assess.NewRunID(now), now)
 	if err != nil {
-		return usageErrorf("%w", err)
+		return err
 	}
 	if o.DryRun {
-		return o.show(s.Stdout, plan)
+		return plan.Table().Write(s.Stdout, report.Format(o.Output))
 	}
 	p, err := o.publisher(ctx, s)
 	if err != nil {
@@ -336,10 +304,10 @@ func (o *publishOptions) start(cmd *cobra.Command, s *Surroundings) error {
 	defer p.Bucket.Close()
 	sent, err := p.Publish(ctx, plan)
 	if err != nil {
-		return o.failed(ctx, build, err)
+		return o.failed(ctx, plan.Build, err)
 	}
 	fmt.Fprintf(s.Stderr, "publish: started %s\n", plan.URL)
-	return o.published(s.Stdout, plan, sent, build)
+	return o.published(s.Stdout, plan, sent, plan.Build)
 }
 
 func (o *publishOptions) finish(cmd *cobra.Command, s *Surroundings, dirs []string) error {
@@ -366,11 +334,10 @@ func (o *publishOptions) finish(cmd *cobra.Command, s *Surroundings, dirs []stri
 	if o.Commit == "" && results.Run.Manifest.Source.Commit == "" {
 		fmt.Fprintln(s.Stderr, "publish: no commit is known, and TestGrid's first column header will say \"missing\"; name it with --commit")
 	}
-	now := time.Now()
 	// A plan is made without the bucket, but for the id of a build that only the
 	// bucket knows.
 	var p *testgrid.Publisher
-	if !o.DryRun || o.Build == "" && (o.verb == publishFinish || o.Attempt != 0) {
+	if !o.DryRun || o.Asks() {
 		switch p, err = o.publisher(ctx, s); {
 		case o.DryRun && errors.Is(err, bucket.ErrNoBucket):
 			p = nil // a folder that is yet to be made
@@ -380,214 +347,44 @@ func (o *publishOptions) finish(cmd *cobra.Command, s *Surroundings, dirs []stri
 			defer p.Bucket.Close()
 		}
 	}
-	build, err := o.build(ctx, s, p, results, now)
+	plan, err := o.Plan(ctx, p, results, time.Now(), publishNote(s))
 	if err != nil {
-		return err
-	}
-	plan, err := o.plan(results, build, now)
-	if err != nil {
-		return err
+		return o.failed(ctx, "", err)
 	}
 	for _, skipped := range plan.Skipped {
 		fmt.Fprintf(s.Stderr, "publish: %s is left out: %s\n", skipped.File, skipped.Reason)
 	}
 	if o.DryRun {
-		return o.show(s.Stdout, plan)
+		return plan.Table().Write(s.Stdout, report.Format(o.Output))
 	}
 	sent, err := p.Publish(ctx, plan)
 	if err != nil {
-		return o.failed(ctx, build, err)
+		return o.failed(ctx, plan.Build, err)
 	}
 	fmt.Fprintf(s.Stderr, "publish: build %s of %s: %d objects sent (%s), %d were there; %s\n",
-		build, o.Job.Name, sent.Sent, mebibytes(sent.Bytes), sent.Kept, results.Judgement.Words())
+		plan.Build, o.Job.Name, sent.Sent, mebibytes(sent.Bytes), sent.Kept, results.Judgement.Words())
 	return o.published(s.Stdout, plan, sent, plan.URL)
 }
 
-// build is the id of the build that the results become. p is nil where the
-// bucket is not there, or need not be asked.
-func (o *publishOptions) build(ctx context.Context, s *Surroundings, p *testgrid.Publisher, r *testgrid.Results, now time.Time) (string, error) {
-	attempt, start := r.Attempt()
-	switch {
-	case o.verb == publishFinish:
-		return o.startedBuild(ctx, p, r, now)
-	case o.Attempt != 0 && o.Attempt < attempt:
-		return "", usageErrorf("--attempt %d: the run itself is attempt %d; say %d or more", o.Attempt, attempt, attempt)
-	case o.Build != "":
-		return o.Build, nil
-	case o.Attempt != 0:
-		return o.attemptedBuild(ctx, s, p, r, now)
-	case start.After(now.Add(clockSkew)):
-		// Such a build would keep all others from being listed until then.
-		return "", usageErrorf("the run says that it started at %s, which is in the future: correct the clock of this machine, or of the one that ran it; --attempt %d publishes the run as a build of now", start.Format(time.RFC3339), attempt+1)
-	}
-	build, err := r.BuildID()
-	if err != nil {
-		return "", usageErrorf("%w", err)
-	}
-	if p != nil {
-		switch other, err := p.Elsewhere(ctx, &o.Job, r, now); {
-		case err != nil:
-			return "", o.failed(ctx, "", err)
-		case other != "":
-			return other, nil
-		}
-	}
-	return build, nil
-}
-
-// clockSkew is how far in the future a build may be, by its id.
-const clockSkew = time.Hour
-
-// startedBuild is the id of the build that 'publish start' made for the run.
-func (o *publishOptions) startedBuild(ctx context.Context, p *testgrid.Publisher, r *testgrid.Results, now time.Time) (string, error) {
-	build := o.Build
-	if p == nil && build != "" {
-		return build, nil
-	}
-	if p == nil {
-		return "", o.failed(ctx, "", fmt.Errorf("%w: there is no folder %s", testgrid.ErrNotStarted, o.at.Dir))
-	}
-	if build == "" {
-		var err error
-		if build, err = p.Find(ctx, &o.Job, r, now); err != nil {
-			return "", o.failed(ctx, "", err)
-		}
-	}
-	_, start := r.Attempt()
-	if err := p.Began(ctx, &o.Job, build, start); err != nil {
-		return "", o.failed(ctx, "", err)
-	}
-	return build, nil
-}
-
-// attemptedBuild is the id of the build that --attempt makes: a new one, or the
-// one that an earlier try has begun.
-func (o *publishOptions) attemptedBuild(ctx context.Context, s *Surroundings, p *testgrid.Publisher, r *testgrid.Results, now time.Time) (string, error) {
-	if p != nil {
-		build, finished, err := p.Attempted(ctx, &o.Job, r, o.Attempt, now)
-		switch {
-		case err != nil:
-			return "", o.failed(ctx, "", err)
-		case finished:
-			return "", usageErrorf("publishing: attempt %d of this run is published already: %s; say --attempt %d, or put it in the place of that one with --build-id %s --replace",
-				o.Attempt, o.at.URL(o.Job.BuildDir(build)), o.Attempt+1, build)
-		case build != "":
-			fmt.Fprintf(s.Stderr, "publish: attempt %d was begun as build %s, which goes on\n", o.Attempt, build)
-			return build, nil
-		}
-	}
-	return testgrid.BuildID(now, r.Run.Manifest.RunID)
-}
-
-func (o *publishOptions) plan(r *testgrid.Results, build string, now time.Time) (*testgrid.UploadPlan, error) {
-	further := map[string]string{}
-	for k, v := range o.Metadata {
-		further[k] = v
-	}
-	if o.Commit != "" {
-		further["Commit"] = o.Commit
-	}
-	if o.Attempt != 0 {
-		further["attempt"] = fmt.Sprint(o.Attempt)
-	}
-	var log strings.Builder
-	text := report.Results{Run: r.Run, Judgement: r.Judgement}
-	if err := text.Write(&log, report.FormatTable); err != nil {
-		return nil, err
-	}
-	options := o.planOptions(build)
-	options.Log = []byte(log.String())
-	started, finished := r.Started(&o.Job, o.Commit), r.Finished(further, now)
-	if o.Attempt != 0 {
-		// A build of now: with the run's own times TestGrid could take it for too
-		// old to be read.
-		began, err := testgrid.BuildTime(build)
-		if err != nil {
-			return nil, usageErrorf("--build-id: %w", err)
-		}
-		finished.Metadata["run-started"] = time.Unix(started.Timestamp, 0).UTC().Format(time.RFC3339)
-		started.Metadata["attempt"] = further["attempt"]
-		started.Timestamp, finished.Timestamp = began.Unix(), new(now.Unix())
-	}
-	plan, err := testgrid.NewUploadPlan(options, r, started, finished)
-	if err != nil {
-		return nil, usageErrorf("%w", err)
-	}
-	return plan, nil
-}
-
-// refusals are what the bucket's state or the results forbid.
-var refusals = []error{testgrid.ErrHeld, testgrid.ErrTaken, testgrid.ErrBackwards, testgrid.ErrNotStarted, testgrid.ErrOlder, testgrid.ErrSeveral}
-
 // failed gives an error its exit code, and says how to go on.
 func (o *publishOptions) failed(ctx context.Context, build string, err error) error {
+	if usage := (*verdict.UsageError)(nil); errors.As(err, &usage) {
+		return err
+	}
 	code := verdict.ExitInconclusive
 	var incomplete *testgrid.IncompleteError
-	partly := errors.As(err, &incomplete)
 	switch {
 	case ctx.Err() != nil:
 		code = verdict.ExitInterrupted
-		if !partly {
+		if errors.As(err, &incomplete) {
+			incomplete.Cause = errors.New("interrupted")
+		} else {
 			err = errors.New("interrupted before anything was sent")
 		}
-	case slices.ContainsFunc(refusals, func(e error) bool { return errors.Is(err, e) }):
+	case testgrid.Refused(err):
 		code = verdict.ExitUsage
 	}
-	if partly {
-		if code == verdict.ExitInterrupted {
-			incomplete.Cause = errors.New("interrupted")
-		}
-		err = fmt.Errorf("%w\nThe same command%s goes on where this one stopped", err, o.again(build))
-	} else if fix := o.fix(err); fix != "" {
-		err = fmt.Errorf("%w; %s", err, fix)
-	}
-	return &exitError{code: code, cause: fmt.Errorf("publishing: %w", err)}
-}
-
-// again is what the same command needs to find the build again.
-func (o *publishOptions) again(build string) string {
-	if o.Build == "" && (o.verb == publishStart || o.Attempt != 0) {
-		return " with --build-id " + build
-	}
-	return ""
-}
-
-// fix says how to go on after a refusal, with the flags that the command has.
-func (o *publishOptions) fix(err error) string {
-	var backwards *testgrid.BackwardsError
-	switch {
-	case errors.As(err, &backwards):
-		now := time.Now()
-		at, err := testgrid.BuildTime(backwards.Newest)
-		switch {
-		case err == nil && at.After(now.Add(clockSkew)):
-			return fmt.Sprintf("by its id that one is of %s, so no build of now comes after it: Prow's ids are that large, and then this needs a --job of its own; else remove that build", at.UTC().Format(time.DateOnly))
-		case err == nil && at.After(now):
-			return fmt.Sprintf("by its id that one is of %s, which this machine's clock has yet to reach: set the clock that is wrong, or try again then", at.UTC().Format(time.RFC3339))
-		case o.verb == publishStart && o.Build != "":
-			return "without --build-id the build is one of now"
-		case o.verb == publishAll && o.Build != "":
-			return "without --build-id, --attempt N publishes the run as a build of now"
-		case o.verb == publishStart, o.Attempt != 0:
-			return "the same command again makes a build of now"
-		case o.verb == publishAll:
-			return "--attempt N publishes the run as a build of now"
-		}
-	case errors.Is(err, testgrid.ErrHeld), errors.Is(err, testgrid.ErrTaken):
-		switch o.verb {
-		case publishStart:
-			return "without --build-id the build gets an id of its own"
-		case publishFinish:
-			return "--replace puts these results in the place of what is there"
-		case publishAll:
-			without := ""
-			if o.Build != "" {
-				without = ", without --build-id,"
-			}
-			return "--attempt N" + without + " publishes the run as a build of now; --replace puts it in the place of what is there"
-		}
-	}
-	return ""
+	return &exitError{code: code, cause: fmt.Errorf("publishing: %w", o.Advise(build, err))}
 }
 
 // published prints what a command has as its result.
@@ -606,21 +403,4 @@ func (o *publishOptions) published(w io.Writer, plan *testgrid.UploadPlan, sent 
 		Bytes   int64              `json:"bytes"`
 		Skipped []testgrid.Skipped `json:"skipped,omitempty"`
 	}{plan.Build, plan.URL, sent.Sent, sent.Kept, sent.Bytes, plan.Skipped})
-}
-
-// show prints a plan.
-func (o *publishOptions) show(w io.Writer, plan *testgrid.UploadPlan) error {
-	t := report.Table{Header: []string{"Step", "Object", "Bytes", "Type", "Encoding", "Metadata", "From"}, Value: plan}
-	for i := range plan.Objects {
-		object := &plan.Objects[i]
-		var metadata []string
-		for k, v := range object.Metadata {
-			metadata = append(metadata, k+"="+v)
-		}
-		slices.Sort(metadata)
-		t.Rows = append(t.Rows, []string{
-			string(object.Step), object.Key, fmt.Sprint(object.Size), object.ContentType, object.ContentEncoding, strings.Join(metadata, " "), object.Source,
-		})
-	}
-	return t.Write(w, report.Format(o.Output))
 }

@@ -8,9 +8,11 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/signal"
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -72,6 +74,15 @@ func usageErrorf(format string, args ...any) error {
 	return &exitError{code: verdict.ExitUsage, cause: fmt.Errorf(format, args...)}
 }
 
+// usage is nil where nothing is wrong with flags, else all that is, with exit
+// code 2.
+func usage(problems ...error) error {
+	if err := errors.Join(problems...); err != nil {
+		return usageErrorf("%w", err)
+	}
+	return nil
+}
+
 // exitWith ends a command whose output already tells why with code.
 func exitWith(code int) error {
 	if code == verdict.ExitReady {
@@ -111,11 +122,10 @@ func Main(ctx context.Context, args []string, s Surroundings) int {
 	}
 	var exit *exitError
 	var wrong *assess.RequestError
+	var usage *verdict.UsageError
 	switch {
 	case errors.As(err, &exit):
-	case errors.As(err, &wrong):
-		exit = &exitError{code: verdict.ExitUsage, cause: err}
-	case !s.began:
+	case errors.As(err, &wrong), errors.As(err, &usage), !s.began:
 		exit = &exitError{code: verdict.ExitUsage, cause: err}
 	default:
 		exit = &exitError{code: verdict.ExitInconclusive, cause: err}
@@ -124,6 +134,16 @@ func Main(ctx context.Context, args []string, s Surroundings) int {
 		fmt.Fprintf(s.Stderr, "op-readiness: %s\n", shown.Lines(redact.String(err.Error())))
 	}
 	return exit.code
+}
+
+// Process runs op-readiness as this process, with its arguments, environment,
+// streams and signals, and returns its exit code.
+func Process() int {
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	return Main(context.Background(), os.Args[1:], Surroundings{
+		Environ: os.Environ(), Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Signals: signals,
+	})
 }
 
 // isFile reports whether what is written becomes a file, and no log.
@@ -266,6 +286,14 @@ func unknownCommand(cmd *cobra.Command, args []string) error {
 	}
 	slices.Sort(names)
 	return usageErrorf("unknown command %q%s\nCommands: %s", args[0], didYouMean(args[0], names), strings.Join(names, ", "))
+}
+
+// group makes a command that only has others, and shows their help.
+func group(cmd *cobra.Command, commands ...*cobra.Command) *cobra.Command {
+	cmd.Args = usageArgs(cobra.NoArgs)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+	cmd.AddCommand(commands...)
+	return cmd
 }
 
 func newVersionCommand(s *Surroundings) *cobra.Command {

@@ -192,18 +192,26 @@ func (o *runOptions) validate() error {
 	if err := report.ValidFormat(report.Format(o.Output)); err != nil {
 		return usageErrorf("--output: %w", err)
 	}
-	var known []string
-	for _, c := range specs.Capabilities() {
-		known = append(known, c.Name)
-	}
-	for _, w := range o.Without {
-		if !slices.Contains(known, w) {
-			return usageErrorf("--without: unknown capability %q%s", w, knownAre(w, known))
-		}
+	if err := checkWithout(o.Without); err != nil {
+		return err
 	}
 	for _, path := range o.ConformanceJUnit {
 		if _, err := os.Stat(path); err != nil {
 			return usageErrorf("--conformance-junit: %w", err)
+		}
+	}
+	return nil
+}
+
+// checkWithout checks the capabilities of --without.
+func checkWithout(names []string) error {
+	var known []string
+	for _, c := range specs.Capabilities() {
+		known = append(known, c.Name)
+	}
+	for _, name := range names {
+		if !slices.Contains(known, name) {
+			return usageErrorf("--without: unknown capability %q%s", name, knownAre(name, known))
 		}
 	}
 	return nil
@@ -299,5 +307,5 @@ func (o *runOptions) dryRun(ctx context.Context, s *Surroundings, look bool) err
 	if err := writePlan(s.Stdout, dry.Plan, o.Output); err != nil || len(dry.Tests) > 0 {
 		return err
 	}
-	return sayIdle(s, dry.Plan, o.Shard.number, dry.Excuse)
+	return exitWith(report.WriteIdle(s.Stderr, dry.Plan, o.Shard.number, dry.Excuse))
 }

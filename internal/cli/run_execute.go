@@ -25,7 +25,7 @@ func tellPrepared(s *Surroundings, p *assess.Prepared) {
 		p.Server(), len(p.Due), len(p.Plan.Cases), p.Plan.Digest, p.Dir())
 	if len(p.Due) == 0 && p.Previous == nil {
 		// The verdict has the exit code.
-		_ = sayIdle(s, p.Plan, p.Manifest.Shard, func(c *result.PlannedCase) string {
+		report.WriteIdle(s.Stderr, p.Plan, p.Manifest.Shard, func(c *result.PlannedCase) string {
 			_, reason := verdict.Decide(c, p.Manifest)
 			return reason
 		})

@@ -7,7 +7,6 @@ import (
 	"io"
 	"os"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -21,23 +20,13 @@ import (
 )
 
 func newSpecsCommand(s *Surroundings) *cobra.Command {
-	cmd := &cobra.Command{
+	return group(&cobra.Command{
 		Use:   "specs",
 		Short: "Show and check the standard: its requirements and the tests that prove them",
 		Example: `  op-readiness specs list
   op-readiness specs lint --spec-dir ./specifications
   op-readiness specs coverage -o markdown`,
-		Args: usageArgs(cobra.NoArgs),
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
-	cmd.AddCommand(
-		newSpecsListCommand(s),
-		newSpecsLintCommand(s),
-		newSpecsCoverageCommand(s),
-		newSpecsExportCommand(s),
-		newSpecsDiffCommand(s),
-	)
-	return cmd
+	}, newSpecsListCommand(s), newSpecsLintCommand(s), newSpecsCoverageCommand(s), newSpecsExportCommand(s), newSpecsDiffCommand(s))
 }
 
 // addSpecDirFlag adds --spec-dir, and the reference implementation's name for
@@ -99,12 +88,23 @@ func validateVersions(flag string, versions ...string) error {
 	return errors.Join(errs...)
 }
 
+// specsOptions are what the commands share: which specs, for which Kubernetes
+// version where it is one, and how they are shown.
+type specsOptions struct {
+	specDir string
+	version string
+	output  string
+}
+
+func (o *specsOptions) addFlags(cmd *cobra.Command) {
+	addSpecDirFlag(cmd.Flags(), &o.specDir)
+	addOutputFlag(cmd, &o.output)
+}
+
 type specsListOptions struct {
-	specDir    string
+	specsOptions
 	categories []string
 	kinds      []string
-	version    string
-	output     string
 }
 
 func newSpecsListCommand(s *Surroundings) *cobra.Command {
@@ -118,23 +118,17 @@ for a Kubernetes version: how much is proven, and by how many tests.`,
   op-readiness specs list --category Core.Network --kind requirement
   op-readiness specs list --kubernetes-version 1.35 -o json`,
 		Args: usageArgs(cobra.NoArgs),
-		RunE: func(*cobra.Command, []string) error {
-			if err := o.Validate(); err != nil {
-				return usageErrorf("%w", err)
-			}
-			return o.run(s)
-		},
+		RunE: func(*cobra.Command, []string) error { return o.run(s) },
 	}
-	addSpecDirFlag(cmd.Flags(), &o.specDir)
-	addOutputFlag(cmd, &o.output)
+	o.addFlags(cmd)
 	cmd.Flags().StringSliceVar(&o.categories, "category", nil, "only these categories, such as Core.Network (may be repeated)")
 	cmd.Flags().StringSliceVar(&o.kinds, "kind", nil, "only these kinds: requirement, rule, additional, trial (may be repeated)")
 	cmd.Flags().StringVar(&o.version, "kubernetes-version", assess.NewestVersion(), "Kubernetes version for which the cases hold")
 	return cmd
 }
 
-// Validate reports every flag that is wrong.
-func (o *specsListOptions) Validate() error {
+// validate reports every flag that is wrong.
+func (o *specsListOptions) validate() error {
 	errs := []error{validateOutput(o.output), validateVersions("kubernetes-version", o.version)}
 	for _, c := range o.categories {
 		if _, err := specs.ParseCategory(c); err != nil {
@@ -147,10 +141,13 @@ func (o *specsListOptions) Validate() error {
 			errs = append(errs, fmt.Errorf("--kind %q is unknown: use requirement, rule, additional or trial%s", k, didYouMean(k, kinds)))
 		}
 	}
-	return errors.Join(errs...)
+	return usage(errs...)
 }
 
 func (o *specsListOptions) run(s *Surroundings) error {
+	if err := o.validate(); err != nil {
+		return err
+	}
 	set, err := assess.Specs(o.specDir, s.Stderr)
 	if err != nil {
 		return err
@@ -171,45 +168,13 @@ func (o *specsListOptions) run(s *Surroundings) error {
 			cases = append(cases, c)
 		}
 	}
-	return casesTable(cases).Write(s.Stdout, report.Format(o.output))
-}
-
-func casesTable(cases []specs.Case) *report.Table {
-	t := &report.Table{
-		Header:    []string{"Category", "Case", "Kind", "Proof", "Tests", "Phase", "Duration", "Requirement"},
-		MaxWidths: map[string]int{"Requirement": 80},
-		Value:     cases,
-	}
-	for _, c := range cases {
-		duration := ""
-		if c.Duration > 0 {
-			duration = strings.Replace(c.Duration.String(), "m0s", "m", 1)
-		}
-		t.Rows = append(t.Rows, []string{
-			string(c.Category), c.ID, string(c.Kind), string(c.Proof), expected(c.Tests), string(c.Phase), duration, c.Requirement,
-		})
-	}
-	return t
-}
-
-// expected is how many tests the selectors declare; files of other formats
-// cannot say it.
-func expected(selectors []specs.Selector) string {
-	sum := 0
-	for _, s := range selectors {
-		if s.Expect == 0 {
-			return "?"
-		}
-		sum += s.Expect
-	}
-	return strconv.Itoa(sum)
+	return report.Cases(cases).Write(s.Stdout, report.Format(o.output))
 }
 
 type specsLintOptions struct {
-	specDir   string
+	specsOptions
 	versions  []string
 	testLists []string
-	output    string
 }
 
 func newSpecsLintCommand(s *Surroundings) *cobra.Command {
@@ -226,26 +191,18 @@ Every problem is printed with file and line. Exit code 2 means that there is one
   op-readiness specs lint --spec-dir ./specifications --kubernetes-version 1.36.3
   e2e.test --list-tests | op-readiness specs lint --test-list -`,
 		Args: usageArgs(cobra.NoArgs),
-		RunE: func(*cobra.Command, []string) error {
-			if err := o.Validate(); err != nil {
-				return usageErrorf("%w", err)
-			}
-			return o.run(s)
-		},
+		RunE: func(*cobra.Command, []string) error { return o.run(s) },
 	}
-	addSpecDirFlag(cmd.Flags(), &o.specDir)
-	addOutputFlag(cmd, &o.output)
+	o.addFlags(cmd)
 	cmd.Flags().StringSliceVar(&o.versions, "kubernetes-version", nil, "check against the tests of these versions (default all that are built in: "+strings.Join(specs.Catalogues(), ", ")+")")
 	cmd.Flags().StringSliceVar(&o.testLists, "test-list", nil, "check against what e2e.test --list-tests printed into this file; - is standard input")
 	return cmd
 }
 
-// Validate reports every flag that is wrong.
-func (o *specsLintOptions) Validate() error {
-	return errors.Join(validateOutput(o.output), validateVersions("kubernetes-version", o.versions...))
-}
-
 func (o *specsLintOptions) run(s *Surroundings) error {
+	if err := usage(validateOutput(o.output), validateVersions("kubernetes-version", o.versions...)); err != nil {
+		return err
+	}
 	lists, err := o.lists(s)
 	if err != nil {
 		return err
@@ -338,17 +295,12 @@ func (o *specsLintOptions) write(w io.Writer, problems []specs.Problem) error {
 		}
 		return nil
 	}
-	t := &report.Table{Header: []string{"File", "Line", "Case", "Problem"}, Value: slices.Concat([]specs.Problem{}, problems)}
-	for _, p := range problems {
-		t.Rows = append(t.Rows, []string{p.File, strconv.Itoa(p.Line), p.Case, p.Message})
-	}
-	return t.Write(w, report.Format(o.output))
+	return report.Problems(problems).Write(w, report.Format(o.output))
 }
 
 type specsCoverageOptions struct {
-	specDir  string
+	specsOptions
 	versions []string
-	output   string
 }
 
 func newSpecsCoverageCommand(s *Surroundings) *cobra.Command {
@@ -363,30 +315,21 @@ and fail on real Windows nodes, so it counts for nothing yet.`,
 		Example: `  op-readiness specs coverage
   op-readiness specs coverage --kubernetes-version 1.36.3 -o markdown`,
 		Args: usageArgs(cobra.NoArgs),
-		RunE: func(*cobra.Command, []string) error {
-			if err := o.Validate(); err != nil {
-				return usageErrorf("%w", err)
-			}
-			return o.run(s)
-		},
+		RunE: func(*cobra.Command, []string) error { return o.run(s) },
 	}
-	addSpecDirFlag(cmd.Flags(), &o.specDir)
-	addOutputFlag(cmd, &o.output)
+	o.addFlags(cmd)
 	cmd.Flags().StringSliceVar(&o.versions, "kubernetes-version", specs.Catalogues(), "Kubernetes versions to count for (may be repeated)")
 	return cmd
 }
 
-// Validate reports every flag that is wrong.
-func (o *specsCoverageOptions) Validate() error {
-	return errors.Join(validateOutput(o.output), validateVersions("kubernetes-version", o.versions...))
-}
-
 func (o *specsCoverageOptions) run(s *Surroundings) error {
+	if err := usage(validateOutput(o.output), validateVersions("kubernetes-version", o.versions...)); err != nil {
+		return err
+	}
 	set, err := assess.Specs(o.specDir, s.Stderr)
 	if err != nil {
 		return err
 	}
-	t := &report.Table{Header: []string{"Kubernetes", "Category", "Full", "Part", "None", "Requirements", "On trial"}}
 	all := []*specs.VersionCoverage{}
 	for _, version := range o.versions {
 		if cases, err := set.For(version); err == nil {
@@ -397,30 +340,15 @@ func (o *specsCoverageOptions) run(s *Surroundings) error {
 			return usageErrorf("%w", err)
 		}
 		all = append(all, c)
-		for _, line := range append(slices.Clone(c.Categories), c.Total) {
-			category := string(line.Category)
-			if category == "" {
-				category = "all"
-			}
-			t.Rows = append(t.Rows, []string{
-				version, category, strconv.Itoa(line.Full), strconv.Itoa(line.Part), strconv.Itoa(line.None), strconv.Itoa(line.Requirements), strconv.Itoa(line.Trial),
-			})
-		}
 		if !c.Checked {
 			fmt.Fprintf(s.Stderr, "The list of tests of Kubernetes %s does not come with this program: whether it has these tests is not checked.\n", version)
 		}
 	}
-	t.Value = all
-	return t.Write(s.Stdout, report.Format(o.output))
-}
-
-type specsExportOptions struct {
-	specDir string
-	version string
+	return report.Coverage(all).Write(s.Stdout, report.Format(o.output))
 }
 
 func newSpecsExportCommand(s *Surroundings) *cobra.Command {
-	var o specsExportOptions
+	var o specsOptions
 	cmd := &cobra.Command{
 		Use:   "export",
 		Short: "Write the standard for one Kubernetes version, with focus and skip for e2e.test",
@@ -429,19 +357,18 @@ other tool than yq and e2e.test: each case with one focus and one skip.`,
 		Example: `  op-readiness specs export --kubernetes-version 1.36.3 > readiness-1.36.3.yaml
   yq '.cases["core-network-pod-ip-win-to-linux"].focus' readiness-1.36.3.yaml`,
 		Args: usageArgs(cobra.NoArgs),
-		RunE: func(*cobra.Command, []string) error {
-			if err := validateVersions("kubernetes-version", o.version); err != nil {
-				return usageErrorf("%w", err)
-			}
-			return o.run(s)
-		},
+		RunE: func(*cobra.Command, []string) error { return o.export(s) },
 	}
 	addSpecDirFlag(cmd.Flags(), &o.specDir)
 	cmd.Flags().StringVar(&o.version, "kubernetes-version", assess.NewestVersion(), "Kubernetes version to write for")
 	return cmd
 }
 
-func (o *specsExportOptions) run(s *Surroundings) error {
+// export writes the standard for the version.
+func (o *specsOptions) export(s *Surroundings) error {
+	if err := usage(validateVersions("kubernetes-version", o.version)); err != nil {
+		return err
+	}
 	set, err := assess.Specs(o.specDir, s.Stderr)
 	if err != nil {
 		return err
@@ -458,9 +385,8 @@ func (o *specsExportOptions) run(s *Surroundings) error {
 }
 
 type specsDiffOptions struct {
-	specDir  string
+	specsOptions
 	from, to string
-	output   string
 }
 
 func newSpecsDiffCommand(s *Surroundings) *cobra.Command {
@@ -475,26 +401,18 @@ tests come with this program: ` + strings.Join(known, ", ") + `.`,
 		Example: `  op-readiness specs diff --from 1.35.4 --to 1.36.3
   op-readiness specs diff --from 1.35.4 --to 1.36.3 -o json`,
 		Args: usageArgs(cobra.NoArgs),
-		RunE: func(*cobra.Command, []string) error {
-			if err := o.Validate(); err != nil {
-				return usageErrorf("%w", err)
-			}
-			return o.run(s)
-		},
+		RunE: func(*cobra.Command, []string) error { return o.run(s) },
 	}
-	addSpecDirFlag(cmd.Flags(), &o.specDir)
-	addOutputFlag(cmd, &o.output)
+	o.addFlags(cmd)
 	cmd.Flags().StringVar(&o.from, "from", strings.TrimPrefix(known[max(0, len(known)-2)], "v"), "Kubernetes version before the upgrade")
 	cmd.Flags().StringVar(&o.to, "to", assess.NewestVersion(), "Kubernetes version after the upgrade")
 	return cmd
 }
 
-// Validate reports every flag that is wrong.
-func (o *specsDiffOptions) Validate() error {
-	return errors.Join(validateOutput(o.output), validateVersions("from", o.from), validateVersions("to", o.to))
-}
-
 func (o *specsDiffOptions) run(s *Surroundings) error {
+	if err := usage(validateOutput(o.output), validateVersions("from", o.from), validateVersions("to", o.to)); err != nil {
+		return err
+	}
 	from, err := specs.Catalogue(o.from)
 	if err != nil {
 		return usageErrorf("--from: %w", err)
@@ -511,16 +429,8 @@ func (o *specsDiffOptions) run(s *Surroundings) error {
 	if err != nil {
 		return usageErrorf("%w", err)
 	}
-	t := &report.Table{
-		Header:    []string{"Case", "Change", "Before", "After", "Selected"},
-		MaxWidths: map[string]int{"Before": 60, "After": 60},
-		Value:     d,
-	}
-	for _, c := range d.Changes {
-		t.Rows = append(t.Rows, []string{c.Case, string(c.Kind), c.Before, c.After, yesNo(c.Selected)})
-	}
 	if len(d.Changes) > 0 || o.output != string(report.FormatTable) {
-		if err := t.Write(s.Stdout, report.Format(o.output)); err != nil {
+		if err := report.SpecsDiff(d).Write(s.Stdout, report.Format(o.output)); err != nil {
 			return err
 		}
 	} else {
@@ -531,11 +441,4 @@ func (o *specsDiffOptions) run(s *Surroundings) error {
 		fmt.Fprintf(s.Stderr, "New for Windows, and in no case: %s\n", name)
 	}
 	return nil
-}
-
-func yesNo(b bool) string {
-	if b {
-		return "yes"
-	}
-	return "no"
 }

@@ -152,6 +152,9 @@ func TestSpecs_JSON_can_be_read(t *testing.T) {
 	if err := json.Unmarshal([]byte(stdout), &coverage); err != nil || len(coverage) < 2 || coverage[0].Total.Requirements != 46 {
 		t.Errorf("coverage: got %+v, %v", coverage, err)
 	}
+	if _, stdout, _ := specsCommand(t, "", nil, "lint", "-o", "json"); stdout != "[]\n" {
+		t.Errorf("lint: got %q of no problem", stdout)
+	}
 	var diff specs.ListDiff
 	_, stdout, _ = specsCommand(t, "", nil, "diff", "-o", "json")
 	if err := json.Unmarshal([]byte(stdout), &diff); err != nil || diff.FromTests == 0 {

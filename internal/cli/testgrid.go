@@ -3,14 +3,9 @@ package cli
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
-	"net/url"
-	"os"
-	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	configpb "github.com/GoogleCloudPlatform/testgrid/pb/config"
@@ -40,26 +35,17 @@ func newTestGridCommand(s *Surroundings) *cobra.Command {
 
 // gridSource is what both commands read.
 type gridSource struct {
-	Config    string
-	Group     string
-	Days      int
-	Job       string
-	Endpoint  string
-	Anonymous bool
+	grid.Reading
+	bucketOptions
 }
 
 func (o *gridSource) addFlags(f *pflag.FlagSet) {
+	o.bucketOptions.addFlags(f)
 	f.StringVar(&o.Config, "config", "", "TestGrid configuration, a file or a folder, as 'generate testgrid' writes it (default: a tab for each job that is found)")
 	f.StringVar(&o.Group, "group", "", "only this test group of the configuration")
 	f.IntVar(&o.Days, "days", 0, "for how many days back builds are read (default: as configured; else 14 in a bucket, and 3 years in a folder)")
 	f.StringVar(&o.Job, "job", "op-readiness", "name of the job, for a results folder")
-	f.StringVar(&o.Endpoint, "endpoint", "", "URL of a GCS emulator or of a store that speaks S3 (default $STORAGE_EMULATOR_HOST for gs://)")
-	f.BoolVar(&o.Anonymous, "anonymous", false, "use no credentials")
 }
-
-// folderDays is how far back builds in folders are read: they are kept there
-// to be looked at.
-const folderDays = 3 * 365
 
 func (o *gridSource) validate() error {
 	if o.Days < 0 || o.Days > 36500 {
@@ -74,50 +60,16 @@ func (o *gridSource) validate() error {
 // open opens a source, and returns it with the configuration by which it is
 // read.
 func (o *gridSource) open(ctx context.Context, s *Surroundings, name string) (*grid.Source, *configpb.Configuration, error) {
-	isURL := strings.Contains(name, "://")
-	if !isURL && grid.IsResults(name) {
-		return o.openResults(name)
-	}
-	if !isURL {
-		switch info, err := os.Stat(name); {
-		case err != nil:
-			return nil, nil, usageErrorf("%w; name a folder, gs://BUCKET or s3://BUCKET", err)
-		case !info.IsDir():
-			return nil, nil, usageErrorf("%s is a file: name the folder of a bucket, of a job or of results", name)
-		}
-	}
-	if o.Endpoint == "" && strings.HasPrefix(name, bucket.GCS+"://") {
-		o.Endpoint = s.Getenv("STORAGE_EMULATOR_HOST")
-	}
-	if o.Endpoint != "" && !strings.Contains(o.Endpoint, "://") {
-		o.Endpoint = "http://" + o.Endpoint
-	}
-	source, err := grid.Open(ctx, name, bucket.Options{Endpoint: o.Endpoint, Anonymous: o.Anonymous})
-	if errors.Is(err, bucket.ErrURL) || errors.Is(err, grid.ErrBuild) {
-		return nil, nil, usageErrorf("%w", err)
-	}
+	source, err := o.Open(ctx, name, bucket.Options{Endpoint: endpointOf(s, o.Endpoint, name), Anonymous: o.Anonymous})
 	if err != nil {
 		return nil, nil, err
 	}
-	cfg, err := o.configuration(ctx, source)
+	cfg, err := o.Configuration(ctx, source)
 	if err != nil {
 		narrateSkipped(s, source)
 		source.Close()
-		return nil, nil, unread(source, err)
 	}
-	return source, cfg, nil
-}
-
-// unread says what kept builds from being read, and what reading them takes.
-func unread(source *grid.Source, err error) error {
-	if errors.Is(err, bucket.ErrNoBucket) {
-		permission := "storage.objects.list"
-		if strings.HasPrefix(source.Name, bucket.S3+"://") {
-			permission = "s3:ListBucket"
-		}
-		return fmt.Errorf("reading %s: %w; fix its name, or use credentials that have %s", source.Name, bucket.ErrNoBucket, permission)
-	}
-	return fmt.Errorf("%s: %w", source.Name, source.Err(err))
+	return source, cfg, err
 }
 
 // maxSkipped is how many skipped entries of a folder are narrated.
@@ -133,73 +85,6 @@ func narrateSkipped(s *Surroundings, source *grid.Source) {
 	if more := len(names) - maxSkipped; more > 0 {
 		fmt.Fprintf(s.Stderr, "preview: not read: %d more; 'testgrid check' names them\n", more)
 	}
-}
-
-func (o *gridSource) configuration(ctx context.Context, source *grid.Source) (*configpb.Configuration, error) {
-	if o.Config != "" {
-		return o.readConfig()
-	}
-	prefixes, err := grid.Find(ctx, source.Client, source.Prefix)
-	if err != nil {
-		return nil, err
-	}
-	days := o.Days
-	if days == 0 && source.Kept {
-		days = grid.DefaultDays
-	}
-	if days == 0 {
-		days = folderDays
-	}
-	return grid.Standard(days, prefixes...), nil
-}
-
-func (o *gridSource) readConfig() (*configpb.Configuration, error) {
-	cfg, err := grid.ReadConfig(o.Config)
-	if err != nil {
-		return nil, usageErrorf("--config: %w", err)
-	}
-	if o.Group != "" {
-		if cfg, err = grid.Only(cfg, o.Group); err != nil {
-			return nil, usageErrorf("--group: %w", err)
-		}
-	}
-	if o.Days > 0 {
-		for _, g := range cfg.GetTestGroups() {
-			g.DaysOfResults = int32(o.Days)
-		}
-	}
-	return cfg, nil
-}
-
-// openResults lays results out as the one group of the configuration would
-// have them.
-func (o *gridSource) openResults(name string) (*grid.Source, *configpb.Configuration, error) {
-	job := o.Job
-	var cfg *configpb.Configuration
-	if o.Config != "" {
-		var err error
-		if cfg, err = o.readConfig(); err != nil {
-			return nil, nil, err
-		}
-		if len(cfg.GetTestGroups()) != 1 {
-			return nil, nil, usageErrorf("--config %s has %d test groups, and a results folder is one build of one of them: name it with --group", o.Config, len(cfg.GetTestGroups()))
-		}
-		job = cfg.GetTestGroups()[0].GetName()
-	}
-	source, err := grid.OpenResults(name, []string{name}, job)
-	if err != nil {
-		return nil, nil, usageErrorf("%w", err)
-	}
-	if cfg == nil {
-		days := o.Days
-		if days == 0 {
-			days = folderDays
-		}
-		return source, grid.Standard(days, source.Prefix), nil
-	}
-	cfg.GetTestGroups()[0].ResultSource = nil
-	cfg.GetTestGroups()[0].GcsPrefix = source.Prefix
-	return source, cfg, nil
 }
 
 type testGridCheckOptions struct {
@@ -264,7 +149,7 @@ func (o *testGridCheckOptions) run(ctx context.Context, s *Surroundings, name st
 // checkConfigs checks what is a configuration, or with --config the one by which
 // builds would be read; nil when there is none, or nothing wrong with that.
 func (o *testGridCheckOptions) checkConfigs(name string) (*check.Report, error) {
-	if isConfig(name) {
+	if check.IsConfig(name) {
 		r, err := check.Config(name)
 		if err != nil {
 			return nil, usageErrorf("%w", err)
@@ -284,31 +169,6 @@ func (o *testGridCheckOptions) checkConfigs(name string) (*check.Report, error) 
 	return r, nil
 }
 
-// isConfig reports whether name is a YAML file, or a folder of them and
-// nothing else.
-func isConfig(name string) bool {
-	isYAML := func(name string) bool { return slices.Contains([]string{".yaml", ".yml"}, filepath.Ext(name)) }
-	if strings.Contains(name, "://") {
-		return false
-	}
-	info, err := os.Stat(name)
-	if err != nil || !info.IsDir() {
-		return err == nil && isYAML(name)
-	}
-	entries, err := os.ReadDir(name)
-	if err != nil {
-		return false
-	}
-	found := false
-	for _, e := range entries {
-		if e.Name() == "run.json" || e.IsDir() {
-			return false
-		}
-		found = found || isYAML(e.Name())
-	}
-	return found
-}
-
 func (o *testGridCheckOptions) checkBuilds(ctx context.Context, s *Surroundings, name string) (*check.Report, error) {
 	source, cfg, err := o.open(ctx, s, name)
 	if err != nil {
@@ -326,7 +186,7 @@ func (o *testGridCheckOptions) checkBuilds(ctx context.Context, s *Surroundings,
 		},
 	})
 	if err != nil {
-		return nil, unread(source, err)
+		return nil, source.Unread(err)
 	}
 	return r, nil
 }
@@ -388,16 +248,14 @@ func (o *testGridPreviewOptions) run(ctx context.Context, s *Surroundings, name 
 		return err
 	}
 	defer source.Close()
-	dir := ""
-	if o.HTML != "" {
-		if dir, err = filepath.Abs(filepath.Dir(o.HTML)); err != nil {
-			return usageErrorf("--html: %w", err)
-		}
+	var at func(prefix, build string) string // as the configuration has it
+	if o.BuildURL != "" || o.Config == "" {
+		at = source.BuildURL(o.BuildURL)
 	}
 	preview, err := grid.Make(ctx, source.Client, cfg, grid.Options{
 		Source:   name,
 		Ahead:    source.Kept,
-		BuildURL: o.buildURL(source),
+		BuildURL: at,
 		Shown:    source.Told,
 		Progress: func(group string, i, of int) {
 			if of > 1 {
@@ -406,14 +264,15 @@ func (o *testGridPreviewOptions) run(ctx context.Context, s *Surroundings, name 
 		},
 	})
 	if err != nil {
-		return unlessInterrupted(ctx, unread(source, err))
+		return unlessInterrupted(ctx, source.Unread(err))
 	}
 	narrateSkipped(s, source)
 	if o.HTML != "" {
-		if err := writePage(o.HTML, dir, preview); err != nil {
+		url, err := page.WriteFile(o.HTML, preview)
+		if err != nil {
 			return err
 		}
-		fmt.Fprintf(s.Stderr, "preview: wrote %s; open %s\n", o.HTML, fileURL(filepath.Join(dir, filepath.Base(o.HTML))))
+		fmt.Fprintf(s.Stderr, "preview: wrote %s; open %s\n", o.HTML, url)
 	}
 	switch o.Output {
 	case previewJSON:
@@ -435,63 +294,10 @@ func (o *testGridPreviewOptions) run(ctx context.Context, s *Surroundings, name 
 	return nil
 }
 
-// buildURL says where builds are found: as --build-url has it, as the
-// configuration has it (nil), or where they were read.
-func (o *testGridPreviewOptions) buildURL(source *grid.Source) func(prefix, build string) string {
-	switch {
-	case o.BuildURL != "":
-		return func(prefix, build string) string {
-			return strings.NewReplacer("<gcs_prefix>", prefix, "<changelist>", build).Replace(o.BuildURL)
-		}
-	case o.Config != "":
-		return nil
-	}
-	return func(prefix, build string) string {
-		_, object, _ := strings.Cut(prefix, "/")
-		at := source.URL(strings.TrimPrefix(object+"/"+build, "/"))
-		if filepath.IsAbs(at) {
-			return fileURL(at)
-		}
-		return at
-	}
-}
-
 // unlessInterrupted is what ended a command: a signal, or else err.
 func unlessInterrupted(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return &exitError{code: verdict.ExitInterrupted, cause: fmt.Errorf("interrupted: %w", err)}
 	}
 	return err
-}
-
-func fileURL(path string) string {
-	p := filepath.ToSlash(path)
-	if !strings.HasPrefix(p, "/") {
-		p = "/" + p
-	}
-	return (&url.URL{Scheme: "file", Path: p}).String()
-}
-
-// writePage writes the HTML page. Builds in folders are linked to relative to
-// it, so that both may move together.
-func writePage(name, dir string, p *grid.Preview) error {
-	for _, t := range p.Tabs() {
-		for i := range t.Columns {
-			u, err := url.Parse(t.Columns[i].URL)
-			if err != nil || u.Scheme != "file" {
-				continue
-			}
-			if rel, err := filepath.Rel(dir, filepath.FromSlash(u.Path)); err == nil {
-				t.Columns[i].URL = (&url.URL{Path: filepath.ToSlash(rel) + "/"}).String()
-			}
-		}
-	}
-	file, err := os.Create(name)
-	if err != nil {
-		return usageErrorf("--html: %w", err)
-	}
-	if err := errors.Join(page.Write(file, p), file.Close()); err != nil {
-		return fmt.Errorf("writing %s: %w", name, err)
-	}
-	return nil
 }

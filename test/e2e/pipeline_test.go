@@ -11,11 +11,9 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"os/signal"
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -38,11 +36,7 @@ func TestMain(m *testing.M) {
 	playAPIServer()
 	// A rehearsal calls this program by its name.
 	if os.Getenv("OP_READINESS_TEST_MAIN") != "" || filepath.Base(os.Args[0]) == "op-readiness" {
-		signals := make(chan os.Signal, 2)
-		signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
-		os.Exit(cli.Main(context.Background(), os.Args[1:], cli.Surroundings{
-			Environ: os.Environ(), Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Signals: signals,
-		}))
+		os.Exit(cli.Process())
 	}
 	os.Exit(m.Run())
 }

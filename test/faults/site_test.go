@@ -9,11 +9,9 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
-	"os/signal"
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -38,11 +36,7 @@ import (
 func TestMain(m *testing.M) {
 	e2etest.Main()
 	if os.Getenv("OP_READINESS_TEST_MAIN") != "" {
-		signals := make(chan os.Signal, 2)
-		signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
-		os.Exit(cli.Main(context.Background(), os.Args[1:], cli.Surroundings{
-			Environ: os.Environ(), Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Signals: signals,
-		}))
+		os.Exit(cli.Process())
 	}
 	os.Exit(m.Run())
 }

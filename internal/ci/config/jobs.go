@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/windows-op-readiness/windows-op-readiness/internal/outcome/report"
 	"github.com/windows-op-readiness/windows-op-readiness/specs"
 )
 
@@ -395,4 +396,23 @@ func (j Job) Where() string {
 		return "GitHub"
 	}
 	return "up to you"
+}
+
+// Table is a table of jobs.
+func Table(all []Job) *report.Table {
+	t := &report.Table{
+		Header: []string{"Kind", "Job", "Cell", "Categories", "Runs", "Where"},
+		Value:  append([]Job{}, all...),
+	}
+	for _, j := range all {
+		categories := "all selected"
+		if j.Category != "" {
+			categories = string(j.Category)
+		}
+		if j.Kind == Postsubmit {
+			categories = ""
+		}
+		t.Rows = append(t.Rows, []string{string(j.Kind), j.Name, j.Cell.Title, categories, j.When(), j.Where()})
+	}
+	return t
 }

@@ -12,27 +12,19 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"github.com/windows-op-readiness/windows-op-readiness/internal/ci/config"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/ci/generated"
 )
 
 // Folder is where GitHub finds workflows in a repository.
 const Folder = ".github/workflows"
 
-// File is a rendered workflow.
-type File struct {
-	// Name is the file's within Folder.
-	Name string
-	// Data is nil for a file that there is none of: what an earlier
-	// configuration made under this name is to go.
-	Data []byte
-}
-
 // Render makes the workflows of a configuration, sorted by name. One without a
 // section github is an error, [config.Problems].
-func Render(c *config.Config) ([]File, error) {
+func Render(c *config.Config) ([]generated.File, error) {
 	if c.GitHub == nil {
 		return nil, config.Problems{c.Problem("", "has no section github, so there are no workflows: add one, see 'op-readiness config schema'")}
 	}
-	var files []File
+	var files []generated.File
 	for _, f := range []struct {
 		name string
 		make func(*config.Config) *workflow
@@ -41,7 +33,7 @@ func Render(c *config.Config) ([]File, error) {
 		{"pull-requests", pullRequests},
 		{"scheduled", scheduled},
 	} {
-		file := File{Name: c.Name + "-" + f.name + ".yml"}
+		file := generated.File{Name: c.Name + "-" + f.name + ".yml"}
 		if w := f.make(c); w != nil {
 			var err error
 			if file.Data, err = marshal(w, c.Path()); err != nil {

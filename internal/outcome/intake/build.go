@@ -58,12 +58,12 @@ func Passed(f *metadata.Finished) bool {
 	return f.Result == "SUCCESS"
 }
 
-// Bucket takes the results folders of a build, or below another prefix, into
+// takeBuild takes the results folders of a build, or below another prefix, into
 // the new folder dir, whose parent must exist. The URL is one that
 // [bucket.ParseURL] takes. An error is an [ErrRefused], [ErrNoResults] or
 // [ErrJob] where what lies there is at fault, an error of package bucket where it
 // cannot be read; whatever it is, dir is not there.
-func Bucket(ctx context.Context, url string, o bucket.Options, dir string, limits Limits) (*Build, error) {
+func takeBuild(ctx context.Context, url string, o bucket.Options, dir string, limits Limits) (*Build, error) {
 	b, err := open(ctx, url, o)
 	if err != nil {
 		return nil, err
@@ -392,10 +392,10 @@ func newest(runs []*result.Run) []*result.Run {
 // tries is how many builds are looked at for one that has finished.
 const tries = 20
 
-// Newest returns the URL of the newest finished build of the job at a URL, or
+// newestBuild returns the URL of the newest finished build of the job at a URL, or
 // that URL where it is not a job's. The error is [ErrNoResults] where there is no
 // such build among the newest ones.
-func Newest(ctx context.Context, url string, o bucket.Options) (string, error) {
+func newestBuild(ctx context.Context, url string, o bucket.Options) (string, error) {
 	b, err := open(ctx, url, o)
 	if err != nil {
 		return "", err

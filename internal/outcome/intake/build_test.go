@@ -82,7 +82,7 @@ func TestResultsOfABuildAreTaken(t *testing.T) {
 		"logs/j/12/artifacts/run.json": "{}", // of another build, whose id begins alike
 	})
 	dir := filepath.Join(t.TempDir(), "in")
-	build, err := Bucket(t.Context(), "gs://bkt/logs/j/1/", g.options(), dir, small)
+	build, err := takeBuild(t.Context(), "gs://bkt/logs/j/1/", g.options(), dir, small)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -100,7 +100,7 @@ func TestResultsOfABuildAreTaken(t *testing.T) {
 	limits := small
 	limits.Logs = true
 	dir = filepath.Join(t.TempDir(), "in")
-	inside, err := Bucket(t.Context(), "gs://bkt/logs/j/1/artifacts", g.options(), dir, limits)
+	inside, err := takeBuild(t.Context(), "gs://bkt/logs/j/1/artifacts", g.options(), dir, limits)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -135,7 +135,7 @@ func TestHostileBuildsAreRefused(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			parent := t.TempDir()
-			_, err := Bucket(t.Context(), "gs://bkt/"+name, g.options(), filepath.Join(parent, "in"), small)
+			_, err := takeBuild(t.Context(), "gs://bkt/"+name, g.options(), filepath.Join(parent, "in"), small)
 			if !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "gs://bkt/"+name) {
 				t.Errorf("got %v, want it refused with %q", err, want)
 			}
@@ -166,7 +166,7 @@ func TestLinksInAFolderAreRefused(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := Bucket(t.Context(), url, bucket.Options{}, filepath.Join(t.TempDir(), "in"), small); !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), "not a regular file") {
+		if _, err := takeBuild(t.Context(), url, bucket.Options{}, filepath.Join(t.TempDir(), "in"), small); !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), "not a regular file") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -234,7 +234,7 @@ func TestNewestBuildOfAJob(t *testing.T) {
 		"logs/said/": {"gs://bkt/logs/said/7", nil}, "logs/said/8": {"gs://bkt/logs/said/8", nil}, "logs/runs": {"gs://bkt/logs/runs/9", nil}, "logs/silly": {"gs://bkt/logs/silly/3", nil},
 		"logs/none": {"", ErrNoResults}, "logs/nobody": {"", ErrNoResults}, "dir/j": {"gs://bkt/pulls/5/j/5", nil}, "dir/evil": {"", ErrRefused}, "dir/file": {"", ErrRefused},
 	} {
-		got, err := Newest(t.Context(), "gs://bkt/"+name, g.options())
+		got, err := newestBuild(t.Context(), "gs://bkt/"+name, g.options())
 		if got != c.want || !errors.Is(err, c.err) {
 			t.Errorf("%s: %q, %v; want %q, %v", name, got, err, c.want, c.err)
 		}

@@ -2,6 +2,7 @@ package github
 
 import (
 	"fmt"
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -53,4 +54,13 @@ func (s Subject) check(source *result.Source, name string) error {
 		return fmt.Errorf("%s: the results are of run %q, and this is about run %s: take the results of that run", name, result.Cut(source.Build, 100), id)
 	}
 	return nil
+}
+
+// repository is a name that GitHub gives.
+var repository = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]*/[A-Za-z0-9._-]+$`)
+
+// ValidRepository reports whether a repository can have the name, which is
+// owner/name.
+func ValidRepository(name string) bool {
+	return repository.MatchString(name) && !strings.HasSuffix(name, "/.") && !strings.HasSuffix(name, "/..")
 }

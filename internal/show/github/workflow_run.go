@@ -239,8 +239,8 @@ func (w *WorkflowRun) owns(a *github.Artifact) error {
 	return nil
 }
 
-// ErrExpired says that GitHub has removed an artifact.
-var ErrExpired = errors.New("it has expired, and GitHub has removed it")
+// errExpired says that GitHub has removed an artifact.
+var errExpired = errors.New("it has expired, and GitHub has removed it")
 
 // downloadTimeout is for one try at one artifact.
 const downloadTimeout = 5 * time.Minute
@@ -304,7 +304,7 @@ func (c *API) locate(ctx context.Context, run *WorkflowRun, artifact Artifact) (
 	defer response.Body.Close()
 	switch {
 	case response.StatusCode == http.StatusGone:
-		return nil, ErrExpired
+		return nil, errExpired
 	case response.StatusCode < 300:
 		return nil, fmt.Errorf("GitHub answers %d, and does not say where it is", response.StatusCode)
 	case response.StatusCode >= 400:

@@ -106,7 +106,7 @@ func TestFaultsThatStayWhileReading(t *testing.T) {
 				if err == nil || !strings.Contains(err.Error(), test.says) || strings.Contains(err.Error(), githubtest.Signature()) {
 					t.Errorf("%v", err)
 				}
-				if expired := name == "expired"; errors.Is(err, ErrExpired) != expired {
+				if expired := name == "expired"; errors.Is(err, errExpired) != expired {
 					t.Errorf("expired: %v", err)
 				}
 			})

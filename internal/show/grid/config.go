@@ -22,7 +22,7 @@ import (
 func Defaults() *yamlcfg.DefaultConfiguration {
 	return &yamlcfg.DefaultConfiguration{
 		DefaultTestGroup: &configpb.TestGroup{
-			DaysOfResults: DefaultDays, NumColumnsRecent: 10,
+			DaysOfResults: defaultDays, NumColumnsRecent: 10,
 			NumFailuresToAlert: 3, NumPassesToDisableAlert: 1, //nolint:staticcheck // deprecated, and still what the updater goes by
 			ColumnHeader: []*configpb.TestGroup_ColumnHeader{{ConfigurationValue: "Commit"}, {ConfigurationValue: "infra-commit"}},
 		},
@@ -30,13 +30,13 @@ func Defaults() *yamlcfg.DefaultConfiguration {
 	}
 }
 
-// DefaultDays is for how many days testgrid.k8s.io keeps results.
-const DefaultDays = 14
+// defaultDays is for how many days testgrid.k8s.io keeps results.
+const defaultDays = 14
 
-// ReadConfig reads a TestGrid configuration: a YAML file, or a folder of them.
+// readConfig reads a TestGrid configuration: a YAML file, or a folder of them.
 // What it leaves out is filled in with [Defaults], after those of a default.yaml
 // beside it. It is not validated.
-func ReadConfig(name string) (*configpb.Configuration, error) {
+func readConfig(name string) (*configpb.Configuration, error) {
 	cfg := &configpb.Configuration{}
 	defaults := Defaults()
 	var files []string

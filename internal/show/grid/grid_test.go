@@ -409,17 +409,17 @@ func TestReadConfig(t *testing.T) {
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "a.yaml"), "test_groups:\n- name: job\n  gcs_prefix: b/logs/job\ndashboards:\n- name: dash\n  dashboard_tab:\n  - name: tab\n    test_group_name: job\n")
 	write(t, filepath.Join(dir, "default.yaml"), "default_test_group: {}\n")
-	cfg, err := ReadConfig(dir)
+	cfg, err := readConfig(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if g := cfg.TestGroups[0]; g.DaysOfResults != DefaultDays || g.NumColumnsRecent != 10 || !g.UseKubernetesClient { //nolint:staticcheck // deprecated, and still needed
+	if g := cfg.TestGroups[0]; g.DaysOfResults != defaultDays || g.NumColumnsRecent != 10 || !g.UseKubernetesClient { //nolint:staticcheck // deprecated, and still needed
 		t.Errorf("without the defaults: %+v", g)
 	}
 	if _, err := Only(cfg, "jib"); err == nil || !strings.Contains(err.Error(), "it has: job") {
 		t.Errorf("a group that is not there: %v", err)
 	}
-	if _, err := ReadConfig(t.TempDir()); err == nil || !strings.Contains(err.Error(), "no .yaml file") {
+	if _, err := readConfig(t.TempDir()); err == nil || !strings.Contains(err.Error(), "no .yaml file") {
 		t.Errorf("an empty folder: %v", err)
 	}
 }

@@ -15,8 +15,8 @@ import (
 	"github.com/windows-op-readiness/windows-op-readiness/testgrid"
 )
 
-// IsResults reports whether dir is a results folder, or holds those of shards.
-func IsResults(dir string) bool {
+// isResults reports whether dir is a results folder, or holds those of shards.
+func isResults(dir string) bool {
 	if isBuild(dir) {
 		return false // with results among its artifacts
 	}

@@ -45,6 +45,8 @@ type Source struct {
 	// nowhere.
 	URL func(object string) string
 
+	// results says that it is a results folder, laid out in memory.
+	results bool
 	close   func() error
 	skipped func() map[string]string
 }
@@ -113,7 +115,7 @@ func openFolder(name, dir string) (*Source, error) {
 		return nil, fmt.Errorf("%s is a file: name the folder of a bucket, of a job or of results", dir)
 	}
 	if isBuild(abs) {
-		return nil, fmt.Errorf("%s is %w: name the folder above it, %s", dir, ErrBuild, filepath.Dir(abs))
+		return nil, fmt.Errorf("%s is %w: name the folder above it, %s", dir, errBuild, filepath.Dir(abs))
 	}
 	root, inside := topOf(filepath.ToSlash(abs))
 	folder, err := openStore(filepath.FromSlash(root))
@@ -151,8 +153,8 @@ func openFolder(name, dir string) (*Source, error) {
 	return s, nil
 }
 
-// ErrBuild says that a folder is one build, and not that of a job's builds.
-var ErrBuild = errors.New("one build")
+// errBuild says that a folder is one build, and not that of a job's builds.
+var errBuild = errors.New("one build")
 
 func isBuild(dir string) bool {
 	for _, name := range []string{"started.json", "finished.json"} {

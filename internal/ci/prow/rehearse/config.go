@@ -32,17 +32,17 @@ const standIn = `plank:
         path_strategy: explicit
 `
 
-// Config is a Prow configuration with its jobs.
-type Config struct {
+// jobFiles is a Prow configuration with its jobs.
+type jobFiles struct {
 	prow *config.Config
 	// from is the file or folder of the jobs.
 	from string
 }
 
-// Load reads jobs, from a file or a folder, with Prow's own loader and its
+// loadJobs reads jobs, from a file or a folder, with Prow's own loader and its
 // checks. prowConfig is the file of Prow's own configuration; "" is a stand-in
 // without presets and with Prow's usual defaults for decoration.
-func Load(prowConfig, jobConfig string) (*Config, error) {
+func loadJobs(prowConfig, jobConfig string) (*jobFiles, error) {
 	if _, err := os.Stat(jobConfig); err != nil {
 		return nil, fmt.Errorf("reading jobs: %w", err)
 	}
@@ -61,7 +61,7 @@ func Load(prowConfig, jobConfig string) (*Config, error) {
 	if err != nil {
 		return nil, fmt.Errorf("loading the jobs of %s as Prow does: %w", jobConfig, err)
 	}
-	return &Config{prow: c, from: jobConfig}, nil
+	return &jobFiles{prow: c, from: jobConfig}, nil
 }
 
 // Job is a job of a configuration.
@@ -98,7 +98,7 @@ func (j *Job) brancher() *config.Brancher {
 }
 
 // jobs are all of the configuration, by kind, repository and place.
-func (c *Config) jobs() []Job {
+func (c *jobFiles) jobs() []Job {
 	var all []Job
 	for _, repo := range slices.Sorted(maps.Keys(c.prow.PresubmitsStatic)) {
 		for i := range c.prow.PresubmitsStatic[repo] {
@@ -124,7 +124,7 @@ var errNoJob = errors.New("no such job")
 
 // Find returns the job of a name. Where several jobs have it, repository
 // ("org/repo") and branch tell which one it is; "" leaves it open.
-func (c *Config) Find(name, repository, branch string) (*Job, error) {
+func (c *jobFiles) Find(name, repository, branch string) (*Job, error) {
 	var found []Job
 	var names []string
 	all := c.jobs()

@@ -23,8 +23,8 @@ import (
 	"sigs.k8s.io/prow/pkg/sidecar"
 )
 
-// Tool is the name by which jobs call this program.
-const Tool = "op-readiness"
+// tool is the name by which jobs call this program.
+const tool = "op-readiness"
 
 // Options say how a job is rehearsed.
 type Options struct {
@@ -207,7 +207,7 @@ func (p *RehearsalPlan) substitute(c *corev1.Container, o Options) []string {
 		return nil
 	}
 	fix := ": give what to run here with --command"
-	if i := slices.Index(slices.Concat(c.Command, c.Args), Tool); i > 0 {
+	if i := slices.Index(slices.Concat(c.Command, c.Args), tool); i > 0 {
 		// A script that ends by calling this program with the rest.
 		fix += fmt.Sprintf(", such as --command '%s'", strings.Join(slices.Concat(c.Command, c.Args)[i:], " "))
 	}
@@ -218,15 +218,15 @@ func (p *RehearsalPlan) substitute(c *corev1.Container, o Options) []string {
 		if !ours(c.Image) {
 			return []string{fmt.Sprintf("container %s runs what the image %s runs, and no image is used here%s", nameOf(c), c.Image, fix)}
 		}
-		c.Command = []string{Tool}
+		c.Command = []string{tool}
 	}
 	all := slices.Concat(c.Command, c.Args)
 	switch first := path.Base(all[0]); first {
-	case Tool:
-		c.Command, c.Args = append([]string{Tool}, all[1:]...), nil
+	case tool:
+		c.Command, c.Args = append([]string{tool}, all[1:]...), nil
 	case "sh", "bash":
-		if !strings.Contains(strings.Join(all[1:], " "), Tool) {
-			return []string{fmt.Sprintf("container %s runs a script of its own in the image %s, which does not call %s%s", nameOf(c), c.Image, Tool, fix)}
+		if !strings.Contains(strings.Join(all[1:], " "), tool) {
+			return []string{fmt.Sprintf("container %s runs a script of its own in the image %s, which does not call %s%s", nameOf(c), c.Image, tool, fix)}
 		}
 		if _, err := exec.LookPath(first); err != nil {
 			return []string{fmt.Sprintf("there is no %s here: %v", first, err)}
@@ -234,7 +234,7 @@ func (p *RehearsalPlan) substitute(c *corev1.Container, o Options) []string {
 	default:
 		return []string{fmt.Sprintf("container %s runs %s of the image %s, and no image is used here%s", nameOf(c), all[0], c.Image, fix)}
 	}
-	p.Notes = append(p.Notes, fmt.Sprintf("%s is this program, and the image %s is not used", Tool, c.Image))
+	p.Notes = append(p.Notes, fmt.Sprintf("%s is this program, and the image %s is not used", tool, c.Image))
 	return nil
 }
 
@@ -250,7 +250,7 @@ func nameOf(c *corev1.Container) string {
 func ours(image string) bool {
 	image, _, _ = strings.Cut(image, "@")
 	name, _, _ := strings.Cut(path.Base(image), ":")
-	return strings.HasSuffix(name, Tool)
+	return strings.HasSuffix(name, tool)
 }
 
 // maker turns a pod into processes.
@@ -287,7 +287,7 @@ func (m *maker) processes() []string {
 }
 
 func (m *maker) bin() string  { return filepath.Join(m.work, "bin") }
-func (m *maker) tool() string { return filepath.Join(m.bin(), Tool) }
+func (m *maker) tool() string { return filepath.Join(m.bin(), tool) }
 
 // play is the command line of one of Prow's utilities.
 func (m *maker) play(name string) []string {

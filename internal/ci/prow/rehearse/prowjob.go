@@ -26,15 +26,15 @@ type Refs struct {
 	PullSHA          string
 }
 
-// ErrRefs says that what is to be tested is not named, or wrongly.
-var ErrRefs = errors.New("what the job tests is not known")
+// errRefs says that what is to be tested is not named, or wrongly.
+var errRefs = errors.New("what the job tests is not known")
 
 // resolve makes Prow's refs of a job in repository "org/repo". dir is a working
 // copy.
 func (r Refs) resolve(ctx context.Context, j *Job, dir string) (prowapi.Refs, error) {
 	org, repo, ok := cutRepository(j.Repository)
 	if !ok {
-		return prowapi.Refs{}, fmt.Errorf("%w: %s is a job of %q, which is an organisation, not a repository: name one with --repo", ErrRefs, j.Name, j.Repository)
+		return prowapi.Refs{}, fmt.Errorf("%w: %s is a job of %q, which is an organisation, not a repository: name one with --repo", errRefs, j.Name, j.Repository)
 	}
 	text := r.Text
 	if text == "" {
@@ -56,7 +56,7 @@ func (r Refs) resolve(ctx context.Context, j *Job, dir string) (prowapi.Refs, er
 		baseSHA = cmp.Or(baseSHA, head)
 		pullSHA := cmp.Or(r.PullSHA, head)
 		if baseSHA == "" || pullSHA == "" && j.presubmit != nil {
-			return prowapi.Refs{}, fmt.Errorf("%w: %s is not a working copy of git: name it with --refs, as Prow's $PULL_REFS has it: %s:SHA,%d:SHA", ErrRefs, dir, base, max(r.Pull, 1))
+			return prowapi.Refs{}, fmt.Errorf("%w: %s is not a working copy of git: name it with --refs, as Prow's $PULL_REFS has it: %s:SHA,%d:SHA", errRefs, dir, base, max(r.Pull, 1))
 		}
 		text = base + ":" + baseSHA
 		if j.presubmit != nil {
@@ -69,11 +69,11 @@ func (r Refs) resolve(ctx context.Context, j *Job, dir string) (prowapi.Refs, er
 	}
 	switch {
 	case j.presubmit != nil && len(refs.Pulls) == 0:
-		return prowapi.Refs{}, fmt.Errorf("%w: %s is a presubmit, and --refs %s names no pull request: say %s,NUMBER:SHA", ErrRefs, j.Name, text, text)
+		return prowapi.Refs{}, fmt.Errorf("%w: %s is a presubmit, and --refs %s names no pull request: say %s,NUMBER:SHA", errRefs, j.Name, text, text)
 	case j.postsubmit != nil && len(refs.Pulls) > 0:
-		return prowapi.Refs{}, fmt.Errorf("%w: %s is a postsubmit, and --refs %s names a pull request: leave it out", ErrRefs, j.Name, text)
+		return prowapi.Refs{}, fmt.Errorf("%w: %s is a postsubmit, and --refs %s names a pull request: leave it out", errRefs, j.Name, text)
 	case !j.brancher().ShouldRun(refs.BaseRef):
-		return prowapi.Refs{}, fmt.Errorf("%w: %s does not run on branch %s; it is a job %s", ErrRefs, j.Name, refs.BaseRef, j.where())
+		return prowapi.Refs{}, fmt.Errorf("%w: %s does not run on branch %s; it is a job %s", errRefs, j.Name, refs.BaseRef, j.where())
 	}
 	for i := range refs.Pulls {
 		refs.Pulls[i].Author = "rehearsal"
@@ -108,7 +108,7 @@ func (j *Job) ProwJob(ctx context.Context, refs Refs, dir string) (*prowapi.Prow
 	var spec prowapi.ProwJobSpec
 	if j.periodic != nil {
 		if refs != (Refs{}) {
-			return nil, fmt.Errorf("%w: %s is periodic, and tests no pull request or branch: leave --refs, --pull and the like out", ErrRefs, j.Name)
+			return nil, fmt.Errorf("%w: %s is periodic, and tests no pull request or branch: leave --refs, --pull and the like out", errRefs, j.Name)
 		}
 		spec = pjutil.PeriodicSpec(*j.periodic)
 	} else {

@@ -45,9 +45,9 @@ func TestPathsOfThePodAreTranslated(t *testing.T) {
 	}
 }
 
-func load(t *testing.T) *Config {
+func load(t *testing.T) *jobFiles {
 	t.Helper()
-	c, err := Load("", filepath.Join("testdata", "jobs.yaml"))
+	c, err := loadJobs("", filepath.Join("testdata", "jobs.yaml"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -22,7 +22,7 @@ import (
 // Outcome is how a rehearsal ended.
 type Outcome struct {
 	// Code is what entrypoint says of the job's command: its exit code, or one of
-	// [TimedOut] and [Aborted].
+	// [timedOut] and [aborted].
 	Code int
 	// Artifacts is the folder that the job had as $ARTIFACTS.
 	Artifacts string
@@ -31,8 +31,8 @@ type Outcome struct {
 
 // What entrypoint says of a command that it ended.
 const (
-	TimedOut = entrypoint.InternalErrorCode
-	Aborted  = entrypoint.AbortedErrorCode
+	timedOut = entrypoint.InternalErrorCode
+	aborted  = entrypoint.AbortedErrorCode
 )
 
 // Run does what the plan says, and writes the job's output to log and that of
@@ -83,7 +83,7 @@ func (p *RehearsalPlan) Run(ctx context.Context, stop <-chan struct{}, log, util
 		switch {
 		case err != nil || convErr != nil:
 			return nil, fmt.Errorf("entrypoint did not say how the job ended: %w", errors.Join(err, convErr))
-		case out.Code == 0 || code == Aborted:
+		case out.Code == 0 || code == aborted:
 			out.Code = code
 		}
 	}

@@ -22,6 +22,31 @@ import (
 // come from Google Cloud Storage.
 var notRead = []string{"ignore_pending", "ignore_built", "ignore_skip", "enable_flaky_status", "fallback_grouping", "primary_grouping", "tests_name_policy", "max_test_runtime_hours", "gather_test_groups"}
 
+// IsConfig reports whether name is a YAML file, or a folder of them and
+// nothing else.
+func IsConfig(name string) bool {
+	isYAML := func(name string) bool { return slices.Contains([]string{".yaml", ".yml"}, filepath.Ext(name)) }
+	if strings.Contains(name, "://") {
+		return false
+	}
+	info, err := os.Stat(name)
+	if err != nil || !info.IsDir() {
+		return err == nil && isYAML(name)
+	}
+	entries, err := os.ReadDir(name)
+	if err != nil {
+		return false
+	}
+	found := false
+	for _, e := range entries {
+		if e.Name() == "run.json" || e.IsDir() {
+			return false
+		}
+		found = found || isYAML(e.Name())
+	}
+	return found
+}
+
 // Config checks a TestGrid configuration, a file or a folder: by TestGrid's own
 // config.Validate, after the defaults of testgrid.k8s.io, and by the stricter
 // rules of its newest version and of kubernetes/test-infra. An error is about

@@ -16,14 +16,18 @@ import (
 	"crypto/sha256"
 	_ "embed" // style, script and template
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"html/template"
 	"io"
 	"net/url"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
 
+	"github.com/windows-op-readiness/windows-op-readiness/internal/outcome/verdict"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/show/grid"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/shown"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/text"
@@ -51,6 +55,35 @@ func Write(w io.Writer, p *grid.Preview) error {
 	}
 	_, err := w.Write(out.Bytes())
 	return err
+}
+
+// WriteFile writes the page into a file, and returns that one's URL. Builds in
+// folders are linked to relative to it, so that both may move together. A file that
+// cannot be made is a [verdict.UsageError].
+func WriteFile(name string, p *grid.Preview) (string, error) {
+	path, err := filepath.Abs(name)
+	if err != nil {
+		return "", verdict.UsageErrorf("--html: %w", err)
+	}
+	for _, t := range p.Tabs() {
+		for i := range t.Columns {
+			u, err := url.Parse(t.Columns[i].URL)
+			if err != nil || u.Scheme != "file" {
+				continue
+			}
+			if rel, err := filepath.Rel(filepath.Dir(path), filepath.FromSlash(u.Path)); err == nil {
+				t.Columns[i].URL = (&url.URL{Path: filepath.ToSlash(rel) + "/"}).String()
+			}
+		}
+	}
+	file, err := os.Create(name)
+	if err != nil {
+		return "", verdict.UsageErrorf("--html: %w", err)
+	}
+	if err := errors.Join(Write(file, p), file.Close()); err != nil {
+		return "", fmt.Errorf("writing %s: %w", name, err)
+	}
+	return grid.FileURL(path), nil
 }
 
 // view is what the template shows.

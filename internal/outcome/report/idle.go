@@ -1,7 +1,8 @@
-package cli
+package report
 
 import (
 	"fmt"
+	"io"
 	"slices"
 
 	"github.com/windows-op-readiness/windows-op-readiness/internal/outcome/result"
@@ -10,15 +11,15 @@ import (
 	"github.com/windows-op-readiness/windows-op-readiness/specs"
 )
 
-// sayIdle says why a shard of a plan has nothing to run; excuse is why a case
-// that has tests is not tested. The error carries the exit code: 3, or 0 for an
+// WriteIdle says why a shard of a plan has nothing to run; excuse is why a case
+// that has tests is not tested. It returns the exit code of that: 3, or 0 for an
 // empty shard of a plan that has tests.
-func sayIdle(s *Surroundings, p *result.Plan, shard int, excuse func(*result.PlannedCase) string) error {
+func WriteIdle(w io.Writer, p *result.Plan, shard int, excuse func(*result.PlannedCase) string) int {
 	if p.EmptyShard(shard) {
-		fmt.Fprintf(s.Stderr, "shard %d of %d is empty: the plan's %s in other shards; there is nothing to run here, which is not a failure\n", shard, p.Shards, are(len(p.Tests), "test"))
-		return nil
+		fmt.Fprintf(w, "shard %d of %d is empty: the plan's %s in other shards; there is nothing to run here, which is not a failure\n", shard, p.Shards, are(len(p.Tests), "test"))
+		return verdict.ExitReady
 	}
-	fmt.Fprintln(s.Stderr, "There is nothing to run:")
+	fmt.Fprintln(w, "There is nothing to run:")
 	var reasons []string
 	cases := map[string][]string{}
 	for i := range p.Cases {
@@ -33,9 +34,9 @@ func sayIdle(s *Surroundings, p *result.Plan, shard int, excuse func(*result.Pla
 		cases[reason] = append(cases[reason], c.ID)
 	}
 	for _, reason := range reasons {
-		fmt.Fprintf(s.Stderr, "  %s: %s\n", text.Few(cases[reason], 3), reason)
+		fmt.Fprintf(w, "  %s: %s\n", text.Few(cases[reason], 3), reason)
 	}
-	return exitWith(verdict.ExitInconclusive)
+	return verdict.ExitInconclusive
 }
 
 // whyIdle says why nothing of a case is run.
