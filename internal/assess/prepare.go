@@ -326,7 +326,6 @@ func (p *Prepared) choose(ctx context.Context) error {
 		return err
 	}
 	p.Manifest.E2EVersion, p.Manifest.PlanDigest, p.Manifest.Settings = p.binary.Version, p.Plan.Digest, p.settings
-	p.Due = run.Tests(p.Plan, p.Manifest)
 	return p.chooseOwn(ctx)
 }
 
@@ -383,7 +382,6 @@ func (p *Prepared) chooseBinary(ctx context.Context) error {
 func (p *Prepared) chooseAgain(ctx context.Context) error {
 	p.req.KubernetesVersion = p.Manifest.E2EVersion
 	p.Manifest.Settings = p.settings
-	p.Due = run.Due(p.Plan, p.Manifest, p.Previous, p.settings.Retries)
 	var err error
 	if p.binary, err = p.req.Binary(ctx, p.Manifest.E2EVersion); err != nil {
 		return err

@@ -11,6 +11,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/windows-op-readiness/windows-op-readiness/internal/engine/run"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/outcome/result"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/target/lease"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/target/steer"
@@ -48,6 +49,10 @@ func (p *Prepared) take(ctx context.Context) error {
 	}
 	if err := p.steer(ctx); err != nil {
 		return err
+	}
+	// Which tests can run depends on how pods are steered.
+	if p.Due = run.Tests(p.Plan, p.Manifest); p.Previous != nil {
+		p.Due = run.Due(p.Plan, p.Manifest, p.Previous, p.settings.Retries)
 	}
 	if p.lock == nil || len(p.Due) == 0 {
 		return nil

@@ -282,7 +282,7 @@ func (o *runOptions) run(cmd *cobra.Command, s *Surroundings) error {
 		return o.dryRun(s.untilStop(cmd.Context()), s, cmd.Flags().Changed("preflight"))
 	case o.Resume != "":
 		for _, flag := range []string{
-			"category", "case", "label", "capability", "additional", "shards", "shard", "report-dir", "spec-dir", "cluster", "run-id", "attempt",
+			"category", "case", "label", "capability", "additional", "trial", "shards", "shard", "report-dir", "spec-dir", "cluster", "run-id", "attempt",
 			"provider", "kubernetes-version", "without", "air-gapped", "durations", "conformance-junit",
 		} {
 			if cmd.Flags().Changed(flag) {

@@ -117,7 +117,11 @@ func (s *site) run(t *testing.T, cases string, more ...string) (string, *result.
 	if code != verdict.ExitInconclusive && code != verdict.ExitReady {
 		t.Fatalf("exit code %d\n%s\n%s", code, stdout, stderr)
 	}
-	return dir, read(t, dir), stderr
+	done := read(t, dir)
+	if announced := fmt.Sprintf(": %d tests to run", len(done.Attempts)); !strings.Contains(stderr, announced) {
+		t.Errorf("%d tests ran, and the run said at first\n%s", len(done.Attempts), stderr)
+	}
+	return dir, done, stderr
 }
 
 // taint keeps pods off the Windows nodes that do not tolerate it.
