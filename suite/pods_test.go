@@ -3,6 +3,7 @@ package suite
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/onsi/ginkgo/v2"
@@ -87,4 +88,22 @@ func stateOf(pod *v1.Pod) string {
 		}
 	}
 	return text
+}
+
+// folder returns the path of a folder in a container of the system.
+func (s *system) folder(name string) string {
+	if s.os == v1.Windows {
+		return `C:\` + name
+	}
+	return "/" + name
+}
+
+// hostFolder returns the path of a folder of nodes for the tests of a namespace, or of
+// that with all such folders.
+func (s *system) hostFolder(namespace ...string) string {
+	folder, separator := "/var/lib/op-readiness", "/"
+	if s.os == v1.Windows {
+		folder, separator = `C:\op-readiness`, `\`
+	}
+	return strings.Join(append([]string{folder}, namespace...), separator)
 }

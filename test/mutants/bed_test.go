@@ -21,9 +21,11 @@ import (
 	"github.com/windows-op-readiness/windows-op-readiness/internal/engine/binaries"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/engine/e2e"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/outcome/result"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/target/provider"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/target/provider/kwok"
 	"github.com/windows-op-readiness/windows-op-readiness/specs"
 	"github.com/windows-op-readiness/windows-op-readiness/test/kwoktest"
+	"github.com/windows-op-readiness/windows-op-readiness/test/nodetest"
 )
 
 // shorten divides the times for which tests wait and observe.
@@ -38,9 +40,23 @@ type bed struct {
 	binary  *e2e.Binary
 }
 
-func newBed(t *testing.T) *bed {
+// simulated is a bed of nodes on which nothing runs.
+func simulated(t *testing.T) *bed {
 	t.Helper()
-	cluster := kwoktest.Up(t, func(o *kwok.Options) { o.WindowsNodes = 4 })
+	return newBed(t, kwoktest.Up(t, func(o *kwok.Options) { o.WindowsNodes = 4 }))
+}
+
+// real is a bed with a real Linux node, on which tests run with Linux in the place of
+// Windows.
+func real(t *testing.T) *bed {
+	t.Helper()
+	b := newBed(t, nodetest.Up(t).Cluster)
+	b.flags.Extra = append(b.flags.Extra, "--readiness.target-os=linux")
+	return b
+}
+
+func newBed(t *testing.T, cluster *provider.Cluster) *bed {
+	t.Helper()
 	dir, err := binaries.DefaultDir(os.Getenv)
 	if err != nil {
 		t.Fatal(err)

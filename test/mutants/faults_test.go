@@ -214,11 +214,16 @@ func (b *bed) probe(base string) string {
 	return name
 }
 
+// probePod has all that a fault changes in pods.
 func probePod() *v1.Pod {
+	container := func(name string) v1.Container {
+		return v1.Container{Name: name, Image: "pause", VolumeMounts: []v1.VolumeMount{{Name: "share", MountPath: "/share"}}}
+	}
 	return &v1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: "probe", Labels: map[string]string{"app": "churn"}},
 		Spec: v1.PodSpec{
-			Containers:  []v1.Container{{Name: "pause", Image: "pause"}},
+			Containers:  []v1.Container{container("a"), container("b"), container("c")},
+			Volumes:     []v1.Volume{{Name: "share", VolumeSource: v1.VolumeSource{HostPath: &v1.HostPathVolumeSource{Path: "/nowhere"}}}},
 			Tolerations: []v1.Toleration{{Key: "example.com/foreign", Operator: v1.TolerationOpExists}},
 		},
 	}
@@ -307,3 +312,22 @@ func refuseDeletions(b *bed) func() {
 	})
 	return undo
 }
+
+// ofWriters changes the pods that share files.
+func ofWriters(name, patch string, in func(*v1.Pod) bool) fault {
+	when := fmt.Sprintf("object.metadata.?name.orValue(\"\").matches(%q)", "^("+name+"|probe)$")
+	return mutate("share", fmt.Sprintf("%s ? [%s] : []", when, patch), in)
+}
+
+var (
+	ownVolume = ofWriters("share-containers", `
+		JSONPatch{op: "add", path: "/spec/volumes/-", value: {"name": dyn("own"), "emptyDir": dyn({})}},
+		JSONPatch{op: "replace", path: "/spec/containers/2/volumeMounts/0/name", value: "own"}`,
+		func(pod *v1.Pod) bool { return pod.Spec.Containers[2].VolumeMounts[0].Name == "own" })
+	readOnly = ofWriters("share-containers", `
+		JSONPatch{op: "add", path: "/spec/containers/2/volumeMounts/0/readOnly", value: true}`,
+		func(pod *v1.Pod) bool { return pod.Spec.Containers[2].VolumeMounts[0].ReadOnly })
+	ownFolder = ofWriters("share-[abc]", `
+		JSONPatch{op: "replace", path: "/spec/volumes/0", value: {"name": dyn("share"), "emptyDir": dyn({})}}`,
+		func(pod *v1.Pod) bool { return pod.Spec.Volumes[0].EmptyDir != nil })
+)

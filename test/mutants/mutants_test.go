@@ -15,6 +15,9 @@ const (
 	moreCPU  = "Pods that request more CPU than a node has should stay pending"
 	moreMem  = "Pods that request more memory than a node has should stay pending"
 	churn    = "A Deployment pod should be rescheduled 50 times"
+
+	shareOne   = "Shared files should be read and written by three containers of a pod at once"
+	shareThree = "Shared files should be read and written by three pods of a node at once"
 )
 
 // mutant is one thing that is broken, and what a test must say of it.
@@ -25,41 +28,52 @@ type mutant struct {
 	says  string // a regular expression
 }
 
-// Groups share a cluster, one after the other; they run beside each other.
-var groups = map[string][]mutant{
-	"network": {
+// group is mutants that share a cluster, one after the other. Groups run beside each
+// other.
+type group struct {
+	bed     func(*testing.T) *bed
+	mutants []mutant
+}
+
+var groups = map[string]group{
+	"network": {simulated, []mutant{
 		{distinct, "a pod has its node's address", address(ofItsNode), "pod distinct-[0-9] has the address [0-9.]+ of node windows"},
 		{distinct, "two pods have one address", address(ofItsNeighbour), "pod distinct-[0-9] has the address [0-9.]+ of pod distinct-[0-9]"},
-	},
-	"scheduling": {
+	}},
+	"scheduling": {simulated, []mutant{
 		{moreCPU, "somebody binds the pod", whenPending(bindIt, nil), "was put on node"},
 		{moreCPU, "a node grows", whenPending(growNode, shrinkNode), "was put on node"},
 		{moreCPU, "every Windows node has a taint that the pod does not tolerate", taintWindows, "0 of 4 nodes are said to have insufficient cpu: .*untolerated taint"},
 		{moreMem, "somebody binds the pod", whenPending(bindIt, nil), "was put on node"},
 		{moreMem, "every Windows node has a taint that the pod does not tolerate", taintWindows, "0 of 4 nodes are said to have insufficient memory: .*untolerated taint"},
-	},
-	"churn": {
+	}},
+	"churn": {simulated, []mutant{
 		{churn, "pods are gated from the 20th on", atChurn(20, gatePods), "is to be ready within"},
 		{churn, "a node is not ready for a moment", atChurn(10, loseNode), "nodes did not stay ready"},
-	},
-	"churn-slow": {
+	}},
+	"churn-slow": {simulated, []mutant{
 		{churn, "pods have a finalizer that nobody takes off", keepPods, "are still terminating"},
 		{churn, "nobody can delete pods beside it", refuseDeletions, "0 deletions beside it took effect"},
-	},
+	}},
+	"storage": {real, []mutant{
+		{shareOne, "one container has a volume of its own", ownVolume, "a reads 0 whole lines of c, which wrote 50"},
+		{shareOne, "one container cannot write", readOnly, "a reads 0 whole lines of c, which wrote 50"},
+		{shareThree, "each pod has a folder of its own", ownFolder, "a had seen no line of b when it wrote its last one"},
+	}},
 }
 
 // Each test passes, and with each of its mutants it fails for that reason.
 func TestMutants(t *testing.T) {
 	var tested []string
-	for name, rows := range groups {
-		for _, m := range rows {
+	for name, group := range groups {
+		for _, m := range group.mutants {
 			tested = append(tested, m.test)
 		}
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			b := newBed(t)
+			b := group.bed(t)
 			passes := map[string]bool{}
-			for _, m := range rows {
+			for _, m := range group.mutants {
 				if !passes[m.test] && name != "churn-slow" { // it has passed in the other group
 					if failure := b.run(m.test); failure != "" {
 						t.Fatalf("%s: without a fault it %s", m.test, failure)
