@@ -114,6 +114,10 @@ const (
 	// TwoKeys and TwoCases fail in the output, and have two states in the report.
 	TwoKeys  = "two-keys"
 	TwoCases = "two-cases"
+	// Measure passes with two figures in the report and an entry that is none, and
+	// MeasureLie passes so in the output and fails in the report.
+	Measure    = "measure"
+	MeasureLie = "measure-lie"
 	// Outage makes the file [Folder.Outage], and then fails.
 	Outage = "outage"
 	// Secret fails with a credential in its output and in its message.

@@ -34,6 +34,7 @@ type spec struct {
 	MaxMustPassRepeatedly       int
 	CapturedGinkgoWriterOutput  string           `json:",omitempty"`
 	SpecEvents                  []map[string]any `json:",omitempty"`
+	ReportEntries               []map[string]any `json:",omitempty"`
 
 	// again is the key of a second state, "" for none.
 	again string

@@ -126,7 +126,7 @@ func (e *event) kind() result.EventType { return result.EventType(textOf(e.field
 // sections are what events of a type carry.
 var sections = map[result.EventType]string{
 	result.CaseDecided: "case", result.BatchStarted: "batch", result.BatchSuite: "batch", result.BatchFinished: "batch",
-	result.TestStarted: "test", result.TestFinished: "test", result.SuiteFailed: "suite", result.PodObserved: "pod",
+	result.TestStarted: "test", result.TestFinished: "test", result.TestMeasured: "test", result.SuiteFailed: "suite", result.PodObserved: "pod",
 }
 
 // fieldsOf returns the fields that an event of a type can have, with their types.

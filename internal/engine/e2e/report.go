@@ -16,6 +16,8 @@ import (
 type Report struct {
 	// Tests are the tests that ran, or that skipped themselves, by name.
 	Tests map[string]Finished
+	// Measured are the figures that tests among them recorded, by name.
+	Measured map[string][]result.Measurement
 	// Pending are the tests that are marked as not to be run.
 	Pending map[string]bool
 	// Others are the names of tests that ran and were not to run, a few of them.
@@ -67,7 +69,7 @@ func ReadReport(path string, names []string) (*Report, error) {
 func readReport(r io.Reader, names []string) (*Report, error) {
 	report := &reportReader{
 		objects: newObjects(r),
-		Report:  Report{Tests: map[string]Finished{}, Pending: map[string]bool{}},
+		Report:  Report{Tests: map[string]Finished{}, Measured: map[string][]result.Measurement{}, Pending: map[string]bool{}},
 		asked:   make(map[string]bool, len(names)),
 		listed:  map[string]bool{},
 	}
@@ -136,6 +138,7 @@ type specReport struct {
 	nanoseconds int64
 	message     string
 	panicked    string
+	measured    []result.Measurement
 }
 
 func (r *reportReader) spec() error {
@@ -152,12 +155,33 @@ func (r *reportReader) spec() error {
 		"Failure": func() error {
 			return r.object(map[string]func() error{"Message": r.into(&s.message), "ForwardedPanic": r.into(&s.panicked)})
 		},
+		"ReportEntries": func() error { return r.list(func() error { return r.entry(&s) }) },
 	})
 	if err != nil {
 		return err
 	}
 	r.take(&s)
 	return nil
+}
+
+// measuredPrefix begins the names of report entries that are figures.
+const measuredPrefix = "op-readiness/"
+
+// entry reads what a test has added to the report, and keeps it where it is a
+// figure.
+func (r *reportReader) entry(s *specReport) error {
+	var name, figure string
+	err := r.object(map[string]func() error{
+		"Name": r.into(&name),
+		"Value": func() error {
+			return r.object(map[string]func() error{"Representation": r.into(&figure)})
+		},
+	})
+	what, ours := strings.CutPrefix(name, measuredPrefix)
+	if err == nil && ours && len(s.measured) < result.MaxMeasurements {
+		s.measured = append(s.measured, result.FitMeasurements([]result.Measurement{{What: what, Figure: figure}})...)
+	}
+	return err
 }
 
 func (s *specReport) fullText() string {
@@ -211,6 +235,9 @@ func (r *reportReader) take(s *specReport) {
 		r.Pending[end.Name] = true
 	case !silent:
 		r.Tests[end.Name] = end
+		if len(s.measured) > 0 {
+			r.Measured[end.Name] = s.measured
+		}
 	}
 }
 

@@ -207,3 +207,49 @@ func FuzzReadReport(f *testing.F) {
 		}
 	})
 }
+
+func TestFiguresInTheReport(t *testing.T) {
+	entry := func(name, figure string) string {
+		data, err := json.Marshal(map[string]any{"Visibility": "never", "Location": map[string]any{"FileName": "x.go"}, "Time": "2026-01-02T15:04:05Z", "Name": name,
+			"Value": map[string]string{"AsJSON": `"` + "something else" + `"`, "Representation": figure}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(data)
+	}
+	spec := func(text, state string, entries ...string) string {
+		return fmt.Sprintf(`{"LeafNodeType": "It", "LeafNodeText": %q, "RunTime": 1, "State": %q, "ReportEntries": [%s]}`, text, state, strings.Join(entries, ","))
+	}
+	var many []string
+	for i := range 40 {
+		many = append(many, entry("op-readiness/many", fmt.Sprint(i)))
+	}
+	content := suiteOf(
+		spec("passed", "passed", entry("something", "no figure"), entry("op-readiness/rescheduling, median", "1.2s"), entry("Op-Readiness/other", "x"), entry("op-readiness/pods", "7")),
+		spec("failed", "failed", entry("op-readiness/hostile\nname", "password=hunter2-correct-horse\x1b[31m "+strings.Repeat("x", 5<<20))),
+		spec("many", "passed", many...),
+		spec("none", "passed"),
+		`{"LeafNodeType": "It", "LeafNodeText": "null", "RunTime": 1, "State": "passed", "ReportEntries": null}`,
+		spec("not asked for", "passed", entry("op-readiness/a", "b")),
+		`{"LeafNodeType": "It", "LeafNodeText": "did not run", "RunTime": 0, "State": "skipped", "ReportEntries": [`+entry("op-readiness/a", "b")+`]}`,
+		`{"LeafNodeType": "AfterSuite", "LeafNodeText": "passed", "RunTime": 1, "State": "passed", "ReportEntries": [`+entry("op-readiness/a", "b")+`]}`,
+	)
+	report, err := e2e.ReadReport(reportFile(t, content), []string{"passed", "failed", "many", "none", "null", "did not run"})
+	if err != nil || len(report.Tests) != 5 || len(report.Measured) != 3 {
+		t.Fatalf("%+v, %v", report, err)
+	}
+	if got, want := report.Measured["passed"], []result.Measurement{{What: "rescheduling, median", Figure: "1.2s"}, {What: "pods", Figure: "7"}}; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+	if got := report.Measured["failed"]; len(got) != 1 || got[0].What != "hostile name" || !strings.HasPrefix(got[0].Figure, "password=[REDACTED] xxx") || len(got[0].Figure) > 210 {
+		t.Errorf("%.300q", got)
+	}
+	if got := report.Measured["many"]; len(got) != result.MaxMeasurements || got[31].Figure != "31" {
+		t.Errorf("%d figures, %q", len(got), got)
+	}
+	for what, entries := range map[string]string{"no list": `{}`, "no entry": `[7]`, "no value": `[{"Name": "op-readiness/x", "Value": "y"}]`, "two names": `[{"Name": "x", "Name": "y"}]`} {
+		if r, err := e2e.ReadReport(reportFile(t, suiteOf(`{"LeafNodeType": "It", "LeafNodeText": "it", "RunTime": 1, "State": "passed", "ReportEntries": `+entries+`}`)), []string{"it"}); err == nil {
+			t.Errorf("%s: %+v", what, r)
+		}
+	}
+}

@@ -457,8 +457,9 @@ func (b *batch) SuiteFailed(node, message string) {
 }
 
 // settle reconciles what the output said with ginkgo's report and the exit code,
-// and accounts for the tests that have no result yet. ended says that the process
-// came to its end by itself, and doubts is where the output contradicts itself.
+// accounts for the tests that have no result yet, and records what tests measured.
+// ended says that the process came to its end by itself, and doubts is where the
+// output contradicts itself.
 func (b *batch) settle(path, unfinished string, ended bool, doubts []e2e.Contradiction) {
 	report, err := e2e.ReadReport(path, slices.Collect(maps.Keys(b.byName)))
 	if err != nil {
@@ -489,6 +490,22 @@ func (b *batch) settle(path, unfinished string, ended bool, doubts []e2e.Contrad
 		default:
 			b.unanswered(t, &a, r.suites, t.Name == unfinished)
 		}
+	}
+	if report != nil {
+		b.measured(report.Measured)
+	}
+}
+
+// measured records the figures of tests, by name, that ended in this process.
+func (b *batch) measured(figures map[string][]result.Measurement) {
+	for _, t := range b.tests {
+		if len(figures[t.Name]) == 0 || !b.finished[t.ID] {
+			continue
+		}
+		b.mu.Lock()
+		attempt := len(b.attempts[t.ID])
+		b.mu.Unlock()
+		b.record(result.Event{Type: result.TestMeasured, Test: &result.TestRun{ID: t.ID, Name: t.Name, Attempt: attempt, Batch: b.ID, Measured: figures[t.Name]}})
 	}
 }
 

@@ -109,6 +109,9 @@ func attemptCases(c *verdict.CaseResult) []junit.Case {
 			if i < len(t.Observed) {
 				one.Properties = append(slices.Clip(properties), observed(&t.Observed[i])...)
 			}
+			for _, m := range a.Measured {
+				one.Properties = append(slices.Clip(one.Properties), junit.Property{Name: "measurement", Value: m.String()})
+			}
 			switch {
 			case a.State == result.TestPassed && c.Outcome == verdict.Unproven:
 				detail(&one, verdict.Unproven, c.Reason)

@@ -106,6 +106,7 @@ func everyOutcome() *result.Run {
 	}, tries{{State: result.TestPassed, Seconds: 4, Unobserved: "pods that came and went between 12:00:01 and 12:00:09 UTC were not seen: the watch on pods broke"}})
 	run.Pods = append(run.Pods, result.Pod{Test: "net-unproven-0", Attempt: 1, Namespace: "n", Name: "p", Node: "l-0", OS: specs.Linux})
 	add("net-tried-trial", specs.CoreNetwork, func(c *result.PlannedCase) { c.Kind = specs.Trial }, tries{try(result.TestFailed, 5, failure)}, tries{try(result.TestPassed, 6, "")})
+	run.Attempts["net-tried-trial-1"][0].Measured = []result.Measurement{{What: "rescheduling, median", Figure: "1.2s"}, {What: "deletions <beside> it", Figure: "7"}}
 	add("net-error", specs.CoreNetwork, nil, tries{try(result.TestError, 0, "the API server does not answer")}, tries{})
 	add("net-skipped", specs.CoreNetwork, nil, tries{try(result.TestSkipped, 0, "[SKIPPED] needs SSH")})
 	add("net-no-kubectl", specs.CoreNetwork, func(c *result.PlannedCase) { c.Needs.Means = []string{"steer"} }, tries{})

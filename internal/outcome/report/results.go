@@ -144,6 +144,7 @@ const (
 	maxReasons = 8
 	maxChanges = 40
 	maxSuites  = 20
+	maxFigures = result.MaxMeasurements // of a case
 )
 
 // doesNotGate explains the mark of categories that do not.
@@ -315,8 +316,27 @@ func (r *Results) list(w io.Writer) {
 			if reason := why(c, maxText); reason != "" {
 				paragraph("→ " + reason)
 			}
+			figures := measured(c)
+			for k, m := range figures {
+				if k == maxFigures {
+					paragraph(fmt.Sprintf("… and %d more figures", len(figures)-k))
+					break
+				}
+				paragraph(short(m.String(), maxText))
+			}
 		}
 	}
+}
+
+// measured are the figures of the newest attempts of a case's tests.
+func measured(c *verdict.CaseResult) []result.Measurement {
+	var out []result.Measurement
+	for i := range c.Tests {
+		if attempts := c.Tests[i].Attempts; len(attempts) > 0 {
+			out = append(out, attempts[len(attempts)-1].Measured...)
+		}
+	}
+	return out
 }
 
 // columns name the outcomes, shortly.

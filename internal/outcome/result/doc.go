@@ -30,6 +30,8 @@
 //     came to run is outside of a batch, and in error.
 //   - the events of an attempt's pods stand right before its test-finished, which
 //     says how many there are.
+//   - test-measured has the figures of an attempt that was the test's last to end, in a
+//     batch that runs; once, and not of every attempt. They decide nothing.
 //   - suite-failed is a failure outside of any test, of a batch that runs.
 //   - run-finished ends an execution that was not killed, after its batches.
 package result

@@ -4,6 +4,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/windows-op-readiness/windows-op-readiness/internal/redact"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/shown"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/text"
 	"github.com/windows-op-readiness/windows-op-readiness/specs"
 )
 
@@ -22,6 +25,7 @@ const (
 	BatchFinished EventType = "batch-finished"
 	TestStarted   EventType = "test-started"
 	TestFinished  EventType = "test-finished"
+	TestMeasured  EventType = "test-measured"
 	SuiteFailed   EventType = "suite-failed"
 	PodObserved   EventType = "pod"
 )
@@ -104,6 +108,35 @@ type TestRun struct {
 	// Pods is how many pods were observed: their events stand right before the
 	// one that ends the attempt.
 	Pods int `json:"pods,omitempty"`
+	// Measured are the figures that the test recorded, which decide nothing. They
+	// are told by an event of their own, when the batch is at its end.
+	Measured []Measurement `json:"measured,omitempty"`
+}
+
+// Measurement is a figure that a test recorded, in the words of the test:
+// "rescheduling, median" was "1.2s".
+type Measurement struct {
+	What   string `json:"what"`
+	Figure string `json:"figure"`
+}
+
+// String returns "rescheduling, median: 1.2s".
+func (m Measurement) String() string { return m.What + ": " + m.Figure }
+
+// MaxMeasurements is how many figures of one attempt are kept.
+const MaxMeasurements = 32
+
+// FitMeasurements returns the figures as they are recorded, whoever wrote them:
+// the first few, each text one line without secrets, of about 200 bytes at most.
+func FitMeasurements(all []Measurement) []Measurement {
+	fit := func(s string) string {
+		return strings.Clone(text.Cut(shown.Line(redact.String(text.Head(s, 4<<10))), 200))
+	}
+	var out []Measurement
+	for _, m := range all[:min(len(all), MaxMeasurements)] {
+		out = append(out, Measurement{fit(m.What), fit(m.Figure)})
+	}
+	return out
 }
 
 // Why is the attempt's message, with what happened to the cluster meanwhile. So much

@@ -72,15 +72,20 @@ func scan(root *os.Root, take func(e *Event, line int), problem func(text string
 			problemf(": %s without %s", e.Type, lacks)
 			continue
 		}
-		e.mask()
+		e.clean()
 		take(&e, n)
 	}
 }
 
-// mask takes secrets out of what an event says in words: whoever wrote the folder
-// may not have done so, and what is read of it is shown, posted and published.
-func (e *Event) mask() {
+// clean takes secrets out of what an event says in words, and bounds the figures
+// of a test, which no other event tells: whoever wrote the folder may not have done
+// so, and what is read of it is shown, posted and published.
+func (e *Event) clean() {
 	if t := e.Test; t != nil {
+		if e.Type != TestMeasured {
+			t.Measured = nil
+		}
+		t.Measured = FitMeasurements(t.Measured)
 		t.Message, t.Unobserved, t.Meanwhile = redact.String(t.Message), redact.String(t.Unobserved), redact.String(t.Meanwhile)
 	}
 	if e.Case != nil {
@@ -103,7 +108,7 @@ func (e *Event) lacks() string {
 		if e.Batch == nil {
 			return "a batch"
 		}
-	case TestStarted, TestFinished:
+	case TestStarted, TestFinished, TestMeasured:
 		if e.Test == nil {
 			return "a test"
 		}

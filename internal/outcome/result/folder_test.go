@@ -106,6 +106,12 @@ func ended(id string, attempt int, state result.TestState) result.Event {
 	return result.Event{Time: at, Type: result.TestFinished, Test: &test}
 }
 
+var someFigure = result.Measurement{What: "rescheduling, median", Figure: "1.2s"}
+
+func measured(id string, attempt int, figures ...result.Measurement) result.Event {
+	return result.Event{Time: at, Type: result.TestMeasured, Test: &result.TestRun{ID: id, Name: "test " + id, Attempt: attempt, Batch: "01", Measured: figures}}
+}
+
 // everyEvent has an event of each type, with every field set.
 func everyEvent() []result.Event {
 	batch := result.Batch{ID: "01", Phase: specs.Parallel, Conditions: someConditions, Tests: 3, PID: 7, PIDStart: 1722513600000, SuiteRunID: "u", Log: "logs/batch-01.log"}
@@ -128,6 +134,7 @@ func everyEvent() []result.Event {
 		ended("c", 1, result.TestPassed),
 		started("b"),
 		{Time: at, Type: result.SuiteFailed, Suite: &result.Suite{Batch: "01", Node: "AfterSuite", Message: "left", Contradiction: true}},
+		measured("c", 1, someFigure),
 		{Time: at, Type: result.BatchFinished, Batch: &done},
 		{Time: at, Type: result.RunFinished, Interrupted: true},
 	}
@@ -145,11 +152,13 @@ func TestWhatIsWrittenIsRead(t *testing.T) {
 		t.Errorf("problems: %q", run.Problems)
 	}
 	events := everyEvent()
+	passed := *events[8].Test
+	passed.Measured = []result.Measurement{someFigure}
 	for what, pair := range map[string][2]any{
-		"attempts":   {run.Attempts, map[string][]result.TestRun{"a": {*events[6].Test}, "c": {*events[8].Test}}},
+		"attempts":   {run.Attempts, map[string][]result.TestRun{"a": {*events[6].Test}, "c": {passed}}},
 		"unfinished": {run.Unfinished, map[string]result.TestRun{"b": *events[9].Test}},
 		"decisions":  {run.Decisions, map[string]result.Decision{"case-c": *events[1].Case}},
-		"batches":    {run.Batches, []result.Batch{*events[11].Batch}},
+		"batches":    {run.Batches, []result.Batch{*events[12].Batch}},
 		"pods":       {run.Pods, []result.Pod{*events[5].Pod}},
 		"suites":     {run.Suites, []result.Suite{*events[10].Suite}},
 		"end":        {[]any{run.Finished, run.Interrupted, run.Executions}, []any{true, true, 1}},

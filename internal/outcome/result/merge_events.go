@@ -157,6 +157,12 @@ func (a *adapter) adapt(e *Event) {
 			a.counts[id]++
 		}
 		a.pods = nil
+	case TestMeasured:
+		for _, id := range a.targets(e.Test.ID, false) {
+			measured := a.test(e, id)
+			measured.Test.Attempt = a.counts[id]
+			a.pass(measured)
+		}
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/windows-op-readiness/windows-op-readiness/internal/outcome/result"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/outcome/verdict"
@@ -443,5 +444,77 @@ func TestWhatContradictsItselfIsAProblem(t *testing.T) {
 		if (c.problem == "") != (problems == "") || !strings.Contains(problems, c.problem) {
 			t.Errorf("%s: problems %q, want %q", what, problems, c.problem)
 		}
+	}
+}
+
+// Figures are bounded, and only those of an attempt that has just ended are taken.
+func TestFiguresOfOthers(t *testing.T) {
+	figure := func(what, text string) result.Measurement { return result.Measurement{What: what, Figure: text} }
+	of := func(change func(t *result.TestRun)) result.Event {
+		e := measured("a", 1, someFigure)
+		change(e.Test)
+		return e
+	}
+	done := result.Event{Time: at, Type: result.BatchFinished, Batch: &result.Batch{ID: "01", Phase: specs.Parallel, Conditions: someConditions, Tests: 3, Exit: "exit code 0", Reconciled: true}}
+	smuggled := ended("a", 1, result.TestPassed)
+	smuggled.Test.Measured = []result.Measurement{figure("unbounded", "")}
+	for what, c := range map[string]struct {
+		events   []result.Event
+		problems int
+		figures  []result.Measurement
+	}{
+		"in their place":        {[]result.Event{measured("a", 1, someFigure), done}, 0, []result.Measurement{someFigure}},
+		"none":                  {[]result.Event{measured("a", 1), done}, 0, nil},
+		"twice":                 {[]result.Event{measured("a", 1, someFigure), measured("a", 1, figure("x", "y"))}, 1, []result.Measurement{someFigure}},
+		"of an unknown test":    {[]result.Event{measured("zz", 1, someFigure)}, 1, nil},
+		"of no test":            {[]result.Event{{Time: at, Type: result.TestMeasured}}, 1, nil},
+		"of one that never ran": {[]result.Event{measured("c", 1, someFigure)}, 1, nil},
+		"of another attempt":    {[]result.Event{measured("a", 2, someFigure)}, 1, nil},
+		"of an older attempt":   {[]result.Event{ended("a", 2, result.TestError), measured("a", 1, someFigure)}, 1, nil},
+		"of another batch":      {[]result.Event{of(func(t *result.TestRun) { t.Batch = "02" })}, 1, nil},
+		"after the batch":       {[]result.Event{done, measured("a", 1, someFigure)}, 1, nil},
+		"that claim another end": {[]result.Event{of(func(t *result.TestRun) {
+			t.State, t.Seconds, t.Message, t.Pods = result.TestFailed, 1e9, "no", 7
+		})}, 0, []result.Measurement{someFigure}},
+		"with other words": {
+			[]result.Event{measured("a", 1, figure("two\nlines\x1b[31m", "password=hunter2-correct-horse"))}, 0,
+			[]result.Measurement{figure("two lines", "password=[REDACTED]")},
+		},
+	} {
+		dir := t.TempDir()
+		f := create(t, dir)
+		appendTo(t, f, slices.Concat(begun(), []result.Event{started("a"), smuggled}, c.events)...)
+		f.Close()
+		run := read(t, dir)
+		if len(run.Problems) != c.problems || !slices.Equal(run.Attempts["a"][0].Measured, c.figures) {
+			t.Errorf("%s: problems %q, figures %q", what, run.Problems, run.Attempts["a"][0].Measured)
+		}
+		one := smuggled.Test
+		if a := run.Attempts["a"][0]; a.State != one.State || a.Seconds != one.Seconds || a.Message != one.Message || a.Pods != one.Pods {
+			t.Errorf("%s: the attempt is another: %+v", what, a)
+		}
+	}
+
+	dir := t.TempDir()
+	f := create(t, dir)
+	appendTo(t, f, slices.Concat(begun(), []result.Event{started("a"), ended("a", 1, result.TestPassed)})...)
+	many := slices.Repeat([]result.Measurement{figure(strings.Repeat("é", 500), strings.Repeat("\u202e", 500))}, 40)
+	for range 200 {
+		appendTo(t, f, measured("a", 1, many...))
+	}
+	f.Close()
+	run := read(t, dir)
+	kept := run.Attempts["a"][0].Measured
+	if len(kept) != result.MaxMeasurements || len(run.Problems) > 101 {
+		t.Fatalf("%d figures are kept, with %d problems", len(kept), len(run.Problems))
+	}
+	for _, m := range kept {
+		if len(m.String()) > 2*210 || !utf8.ValidString(m.String()) {
+			t.Errorf("a figure of %d bytes: %.80q", len(m.String()), m)
+		}
+	}
+	// What is written again, as a merge does, is read as it was.
+	if again := result.FitMeasurements(kept); !slices.Equal(again, kept) {
+		t.Errorf("%.80q becomes %.80q", kept, again)
 	}
 }

@@ -67,6 +67,8 @@ func (p *replay) take(e *Event, line int) {
 		p.testStarted(e.Test)
 	case TestFinished:
 		p.testFinished(e.Test)
+	case TestMeasured:
+		p.testMeasured(e.Test)
 	case SuiteFailed:
 		if p.open[e.Suite.Batch] == nil {
 			p.problemf("%s failed in batch %s, which does not run", Cut(e.Suite.Node, 100), Cut(e.Suite.Batch, 100))
@@ -237,6 +239,18 @@ func (p *replay) testFinished(t *TestRun) {
 	delete(p.run.Unfinished, t.ID)
 	p.run.Attempts[t.ID] = append(p.run.Attempts[t.ID], *t)
 	p.run.Pods = append(p.run.Pods, pods...)
+}
+
+// testMeasured takes the figures of the attempt of a test that ended last, while
+// its batch runs.
+func (p *replay) testMeasured(t *TestRun) {
+	attempts := p.run.Attempts[t.ID]
+	last := len(attempts) - 1
+	if last < 0 || p.open[t.Batch] == nil || attempts[last].Batch != t.Batch || attempts[last].Attempt != t.Attempt || attempts[last].Measured != nil {
+		p.problemf("figures of attempt %d of test %s in batch %s, which has none to tell", t.Attempt, Cut(t.ID, 100), Cut(t.Batch, 100))
+		return
+	}
+	attempts[last].Measured = t.Measured
 }
 
 // checkEnd holds the end of an attempt against its beginning, its process, and

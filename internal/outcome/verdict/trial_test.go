@@ -31,6 +31,9 @@ func TestATrialDecidesNothing(t *testing.T) {
 				run.Suites = nil // of whose tests nothing is known, its failure counts
 			}
 			j := ready(t, what, run)
+			if j.RerunHelps(run) {
+				t.Errorf("%s: another attempt is said to help", what)
+			}
 			if j.Counts != without.Counts || !maps.Equal(j.Outcomes, without.Outcomes) || j.Scope.Kind != verdict.ScopeCluster {
 				t.Errorf("%s: %v of %s, %v; without it %v, %v", what, j.Counts, j.Scope, j.Outcomes, without.Counts, without.Outcomes)
 			}

@@ -9,14 +9,17 @@ import (
 	"github.com/windows-op-readiness/windows-op-readiness/specs"
 )
 
-// outcomes are those of a judgement's cases, by id; none without a judgement.
+// outcomes are those of a judgement's cases, by id, but for trials; none without a
+// judgement.
 func outcomes(j *verdict.Judgement) map[string]verdict.Outcome {
 	out := map[string]verdict.Outcome{}
 	if j == nil {
 		return out
 	}
 	for i := range j.Cases {
-		out[j.Cases[i].Case.ID] = j.Cases[i].Outcome
+		if c := &j.Cases[i]; c.Case.Kind != specs.Trial {
+			out[c.Case.ID] = c.Outcome
+		}
 	}
 	return out
 }
@@ -38,7 +41,7 @@ func compare(j, base *verdict.Judgement) change {
 	for i := range j.Cases {
 		c := &j.Cases[i]
 		then, ran := before[c.Case.ID]
-		if c.SumsUp() || !ran || !answered(j, c.Case.Category) || !answered(base, c.Case.Category) {
+		if c.SumsUp() || c.Case.Kind == specs.Trial || !ran || !answered(j, c.Case.Category) || !answered(base, c.Case.Category) {
 			continue
 		}
 		switch {

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/windows-op-readiness/windows-op-readiness/internal/outcome/report"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/outcome/result"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/outcome/verdict"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/show/actions"
@@ -389,27 +390,28 @@ func (r *Report) table(b *strings.Builder) {
 		}
 		return s
 	}
+	cells := r.Cells[:min(len(r.Cells), maxColumns)]
+	header, rule, onTrial := trialColumn(cells)
 	if len(r.Cells) == 1 {
-		b.WriteString("\n| Category | Outcome | Proven | Failed | Flaky | Unproven | Not tested | Time |\n| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: |\n")
+		fmt.Fprintf(b, "\n| Category | Outcome | Proven | Failed | Flaky | Unproven | Not tested |%s Time |\n| --- | --- | ---: | ---: | ---: | ---: | ---: |%s ---: |\n", header, rule)
 		for _, category := range categories {
 			c := categoryOf(r.Cells[0].Judgement, category)
-			fmt.Fprintf(b, "| %s | %s&nbsp;%s | %s | %s | %s | %s | %s | %s |\n", name(category), marks[c.Verdict], words[c.Verdict], proven(c.Counts),
+			fmt.Fprintf(b, "| %s | %s&nbsp;%s | %s | %s | %s | %s | %s |%s %s |\n", name(category), marks[c.Verdict], words[c.Verdict], proven(c.Counts),
 				count(c.Outcomes[verdict.Failed]), count(c.Outcomes[verdict.Flaky]), count(c.Outcomes[verdict.Unproven]),
-				count(c.Outcomes[verdict.NotTested]+c.Outcomes[verdict.Error]), duration(c.Seconds))
+				count(c.Outcomes[verdict.NotTested]+c.Outcomes[verdict.Error]), onTrial(category), duration(c.Seconds))
 		}
 	} else {
-		cells := r.Cells[:min(len(r.Cells), maxColumns)]
 		b.WriteString("\n| Category |")
 		for _, c := range cells {
 			fmt.Fprintf(b, " %s |", plain(c.Name, maxCell))
 		}
-		b.WriteString("\n| --- |" + strings.Repeat(" --- |", len(cells)) + "\n")
+		b.WriteString(header + "\n| --- |" + strings.Repeat(" --- |", len(cells)) + rule + "\n")
 		for _, category := range categories {
 			fmt.Fprintf(b, "| %s |", name(category))
 			for _, cell := range cells {
 				fmt.Fprintf(b, " %s |", summary(categoryOf(cell.Judgement, category)))
 			}
-			b.WriteByte('\n')
+			b.WriteString(onTrial(category) + "\n")
 		}
 		if more := len(r.Cells) - len(cells); more > 0 {
 			fmt.Fprintf(b, "\n%s not in the table: see the full report.\n", text.Count(more, "more cluster"))
@@ -417,6 +419,25 @@ func (r *Report) table(b *strings.Builder) {
 	}
 	if free {
 		b.WriteString("\n\\* does not gate readiness\n")
+	}
+}
+
+// trialColumn is the column of what is on trial, of all cells together: its header,
+// the rule below it, and of each category its field. Without trials it is nothing.
+func trialColumn(cells []Cell) (header, rule string, field func(specs.Category) string) {
+	if !slices.ContainsFunc(cells, func(c Cell) bool { return len(c.Judgement.Trials) > 0 }) {
+		return "", "", func(specs.Category) string { return "" }
+	}
+	return " On trial |", " --- |", func(category specs.Category) string {
+		all := verdict.CategoryResult{Trials: map[verdict.Outcome]int{}}
+		for _, cell := range cells {
+			if c := categoryOf(cell.Judgement, category); c != nil {
+				for outcome, n := range c.Trials {
+					all.Trials[outcome] += n
+				}
+			}
+		}
+		return " " + report.OnTrial(&all) + " |"
 	}
 }
 

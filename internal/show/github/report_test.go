@@ -3,6 +3,7 @@ package github
 import (
 	"bytes"
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -78,6 +79,30 @@ func judged(name string, outcomes ...outcome) Cell {
 	return Cell{Name: name, Run: run, Judgement: j}
 }
 
+// withTrials adds trials of a category to a cell, each with its outcome.
+func withTrials(cell Cell, category specs.Category, trials map[string]verdict.Outcome) Cell {
+	j := cell.Judgement
+	k := categoryOf(j, category)
+	if k == nil {
+		j.Categories = append(j.Categories, verdict.CategoryResult{Category: category, Verdict: verdict.NotAsked, Outcomes: map[verdict.Outcome]int{}})
+		k = &j.Categories[len(j.Categories)-1]
+	}
+	k.Trials = map[verdict.Outcome]int{}
+	if j.Trials == nil {
+		j.Trials = map[verdict.Outcome]int{}
+	}
+	for _, id := range slices.Sorted(maps.Keys(trials)) {
+		o := trials[id]
+		k.Trials[o]++
+		j.Trials[o]++
+		j.Cases = append(j.Cases, verdict.CaseResult{
+			Case:    &result.PlannedCase{Case: specs.Case{ID: id, Category: category, Kind: specs.Trial, Proof: specs.ProofFull, Requirement: "Pods of " + id + " work."}},
+			Outcome: o, Reason: "nobody has seen this fail on Windows yet",
+		})
+	}
+	return cell
+}
+
 func someRun(name string) Cell {
 	cell := judged(name,
 		outcome{specs.CoreNetwork, "core-network.dns", verdict.Passed, ""},
@@ -140,6 +165,32 @@ func TestAgainstTheBase(t *testing.T) {
 		outcome{specs.CoreConcurrent, "core-concurrent.many", verdict.Failed, "only there"},
 	).Judgement
 	golden.Equal(t, t.Name()+".golden.md", (&Report{Cells: []Cell{cell}}).Markdown(MaxComment))
+}
+
+// What is on trial has a column, and is nowhere else.
+func TestTrials(t *testing.T) {
+	tried := func(cell Cell, one, other verdict.Outcome) Cell {
+		cell = withTrials(cell, specs.CoreNetwork, map[string]verdict.Outcome{"core-network.ips-trial": one, "core-network.more-trial": other})
+		return withTrials(cell, specs.ExtendHostProcess, map[string]verdict.Outcome{"extend-hostprocess.x-trial": one})
+	}
+	one := tried(someRun(""), verdict.Failed, verdict.Passed)
+	one.Base = tried(someRun(""), verdict.Passed, verdict.Failed).Judgement
+	r := Report{Cells: []Cell{one}, Links: someLinks}
+	golden.Equal(t, t.Name()+".golden.md", r.Markdown(MaxComment))
+	without := someRun("")
+	without.Base = someRun("").Judgement
+	if got, want := r.Annotations(), (&Report{Cells: []Cell{without}}).Annotations(); !slices.Equal(got, want) {
+		t.Errorf("annotations are %q, and without trials %q", got, want)
+	}
+	_, got, _ := strings.Cut(r.Markdown(MaxComment), "\n\\* does not gate")
+	_, want, _ := strings.Cut((&Report{Cells: []Cell{without}, Links: someLinks}).Markdown(MaxComment), "\n\\* does not gate")
+	if got != want {
+		t.Errorf("after the table it says\n%s\nand without trials\n%s", got, want)
+	}
+
+	second := judged("v1.35, ltsc2025", outcome{specs.CoreNetwork, "core-network.dns", verdict.Passed, ""})
+	r = Report{Cells: []Cell{tried(someRun("v1.36, ltsc2022"), verdict.Error, verdict.Passed), tried(second, verdict.Failed, verdict.Passed)}, Links: someLinks}
+	golden.Equal(t, t.Name()+"OfAMatrix.golden.md", r.Markdown(MaxComment))
 }
 
 // A matrix may have lost a cell in a workflow run that failed.
