@@ -128,6 +128,11 @@ func TestAddresses(t *testing.T) {
 			pods: []v1.Pod{pod("a", windows, "10.0.0.4"), pod("b", windows, "::ffff:a00:4")},
 			want: []string{"pod a has the address 10.0.0.4 of node windows-1", "pod b has the address 10.0.0.4 of pod a"},
 		},
+		"that of the node, which says it mapped into IPv6": {
+			node: &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: windows}, Status: v1.NodeStatus{Addresses: []v1.NodeAddress{{Address: "::ffff:10.0.0.4"}}}}, wanted: 1,
+			pods: []v1.Pod{pod("a", windows, "10.0.0.4")},
+			want: []string{"pod a has the address 10.0.0.4 of node windows-1"},
+		},
 		"that of the node, of the second family": {
 			node: node(v4, v6), wanted: 1,
 			pods: []v1.Pod{pod("a", windows, "10.244.1.2", "fd00::4")},
