@@ -11,6 +11,9 @@ CPUS := $(shell getconf _NPROCESSORS_ONLN)
 KUBERNETES_VERSION ?= v1.36.3
 # What a simulated cluster and a run on it are made of.
 BINARIES := kube-apiserver kube-controller-manager kube-scheduler kubectl etcd kwok kwokctl e2e.test op-readiness.test
+# The tests of op-readiness.test are a module of their own. With the flags with which
+# binaries are built, what e2e.test is made of is not compiled a second time.
+IN_SUITE := cd suite && CGO_ENABLED=0 GOWORK=off GOFLAGS="-trimpath -mod=readonly"
 
 .PHONY: help
 help: ## List the targets
@@ -40,6 +43,7 @@ browser: ## Get the browser for tests: Debian's chromium, as root on Debian
 # each other than there may be cores; a cluster takes half a gigabyte of memory.
 .PHONY: test
 test: node browser ## Run all tests, also those on a simulated cluster and, where the machine can, on a real node
+	$(IN_SUITE) $(GO) test ./judge/...
 	$(GO) test -timeout 30m -p $(shell expr $(CPUS) + 1) -parallel $(shell expr $(CPUS) \* 2) ./...
 
 .PHONY: test-fast
@@ -49,6 +53,10 @@ test-fast: ## Run the tests that take no cluster, browser, node or second build:
 .PHONY: test-node
 test-node: node ## Run the tests on a real Linux node; needs root, and on Debian installs what is missing
 	$(GO) test -count=1 -v ./test/realnode ./test/node
+
+.PHONY: mutants
+mutants: binaries ## Break simulated clusters, and show that each test of op-readiness.test fails for its reason
+	$(GO) test -v -count=1 -timeout 30m ./test/mutants
 
 .PHONY: verify
 verify: verify-format verify-modules verify-vet verify-lint verify-deadcode verify-generated verify-workflows verify-specs ## Check format, modules, lint, dead code and generated files
@@ -68,11 +76,14 @@ verify-vet:
 	$(GO) vet ./...
 	GOOS=windows $(GO) vet ./cmd/... ./internal/...
 	GOOS=darwin $(GO) vet ./cmd/... ./internal/...
+	$(IN_SUITE) $(GO) vet ./...
 
 .PHONY: verify-lint
 verify-lint:
 	@echo "Linting; building the linter takes about 3 minutes, once"
 	$(GO) tool -modfile=scripts/lint/go.mod golangci-lint run
+	@linter=$$($(GO) tool -modfile=scripts/lint/go.mod -n golangci-lint); \
+	$(IN_SUITE) "$$linter" run --config ../.golangci.yml
 
 # Roots are the program and what generates parts of it. The public packages are
 # for others, too.
@@ -88,6 +99,13 @@ verify-deadcode:
 verify-generated:
 	scripts/verify-generated.sh
 
+# Not of verify: each version takes minutes from a cold build cache.
+.PHONY: verify-suite
+verify-suite: build
+	@for pin in internal/engine/binaries/pins/kubernetes-*; do \
+		scripts/catalogue.sh --check "$$($(BIN) e2e fetch --kubernetes-version "$${pin#*kubernetes-}" op-readiness.test)"; \
+	done
+
 .PHONY: verify-workflows
 verify-workflows: build
 	scripts/verify-workflows.sh
@@ -97,8 +115,9 @@ verify-specs: build
 	$(BIN) specs lint
 
 .PHONY: generate
-generate: ## Make generated files again: build pins, the CLI reference, what op-readiness.yaml makes
+generate: ## Make generated files again: build pins, op-readiness.test's sources and list, the CLI reference, what op-readiness.yaml makes
 	$(GO) generate ./...
+	scripts/catalogue.sh "$$($(GO) run ./cmd/op-readiness e2e fetch op-readiness.test)"
 	$(GO) run ./cmd/op-readiness generate testgrid
 	$(GO) run ./cmd/op-readiness generate prow
 	$(GO) run ./cmd/op-readiness generate workflows
@@ -115,6 +134,7 @@ bench: binaries ## Measure what the project promises to be good at; prints ratio
 	$(GO) run ./test/bench/jobs
 	$(GO) run ./test/bench/workflow
 	$(GO) run ./test/bench/redact
+	$(GO) run ./test/bench/suite
 
 .PHONY: measure
 measure: ## Print how large the program is, what is exported for nobody, and what its start costs

@@ -1,8 +1,8 @@
 #!/bin/sh
-# Writes specs/catalogue from real e2e.test binaries, or with --check compares
-# them with it. Each binary says its own version.
+# Writes specs/catalogue from real e2e.test and op-readiness.test binaries, or with
+# --check compares them with it. Each e2e.test says its own version.
 #
-#   scripts/catalogue.sh [--check] E2E_TEST...
+#   scripts/catalogue.sh [--check] BINARY...
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -12,14 +12,17 @@ if [ "${1:-}" = --check ]; then
 	shift
 fi
 if [ $# -eq 0 ]; then
-	echo "usage: scripts/catalogue.sh [--check] E2E_TEST..." >&2
+	echo "usage: scripts/catalogue.sh [--check] BINARY..." >&2
 	exit 2
 fi
 
 list=$(mktemp)
 trap 'rm -f "$list"' EXIT
 for binary; do
-	version=$("$binary" --version)
+	case $binary in
+	*op-readiness.test) list_of=op-readiness ;;
+	*) list_of=$("$binary" --version) ;;
+	esac
 	"$binary" --list-tests >"$list"
-	go run ./specs/mkcatalogue $check "$version" <"$list"
+	go run ./specs/mkcatalogue $check "$list_of" <"$list"
 done

@@ -31,7 +31,11 @@ if ! (cd scripts/gitleaks && go run .) | diff -u internal/redact/gitleaks.json -
 	exit 1
 fi
 
-# The lists of tests are compared with those binaries that are in the cache.
+# The list of op-readiness.test is compared with the binary of these sources, which
+# is built when the cache has none.
+scripts/catalogue.sh --check "$(go run ./cmd/op-readiness e2e fetch op-readiness.test)"
+
+# Those of Kubernetes are compared with those binaries that are in the cache.
 for binary in $(go run ./cmd/op-readiness e2e list -o json | sed -n 's/^ *"path": "\(.*e2e\.test\)",\{0,1\}$/\1/p'); do
 	version=$("$binary" --version)
 	if [ -f "specs/catalogue/$version.txt.gz" ]; then

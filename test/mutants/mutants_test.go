@@ -2,10 +2,13 @@ package mutants_test
 
 import (
 	"cmp"
+	"fmt"
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
+	"text/tabwriter"
 
 	"github.com/windows-op-readiness/windows-op-readiness/specs"
 )
@@ -64,6 +67,18 @@ var groups = map[string]group{
 
 // Each test passes, and with each of its mutants it fails for that reason.
 func TestMutants(t *testing.T) {
+	var mu sync.Mutex
+	var shown []string // a row for each mutant
+	t.Cleanup(func() {
+		w := tabwriter.NewWriter(t.Output(), 0, 0, 2, ' ', 0)
+		fmt.Fprintln(w, "test\tfault\twithout it\twith it")
+		for _, row := range slices.Sorted(slices.Values(shown)) {
+			fmt.Fprintln(w, row)
+		}
+		if err := w.Flush(); err != nil {
+			t.Error(err)
+		}
+	})
 	var tested []string
 	for name, group := range groups {
 		for _, m := range group.mutants {
@@ -84,11 +99,12 @@ func TestMutants(t *testing.T) {
 				failure := b.run(m.test)
 				undo()
 				says := regexp.MustCompile(m.says)
+				mu.Lock()
+				shown = append(shown, strings.Join([]string{m.test, m.fault, "passed", lineWith(cmp.Or(failure, "passed"), says)}, "\t"))
+				mu.Unlock()
 				if !says.MatchString(failure) {
 					t.Errorf("%s: when %s, it must say %q: it %s", m.test, m.fault, m.says, cmp.Or(failure, "passed"))
-					continue
 				}
-				t.Logf("%-70s | %-65s | passed | %s", m.test, m.fault, lineWith(failure, says))
 			}
 		})
 	}
@@ -99,12 +115,13 @@ func TestMutants(t *testing.T) {
 	}
 }
 
-// lineWith returns the line of a failure that says what it is to say.
+// lineWith returns the line of a failure that says what it is to say, else its first.
 func lineWith(failure string, says *regexp.Regexp) string {
 	for line := range strings.Lines(failure) {
 		if says.MatchString(line) {
 			return strings.TrimSpace(line)
 		}
 	}
-	return failure
+	first, _, _ := strings.Cut(failure, "\n")
+	return first
 }

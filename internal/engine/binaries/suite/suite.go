@@ -32,15 +32,15 @@ var packed []byte
 // Hash identifies the sources: "h1:" and what golang.org/x/mod/sumdb/dirhash makes
 // of them. op-readiness.test is built to say it.
 var Hash = sync.OnceValue(func() string {
-	hash, err := HashOf(packed)
+	hash, err := hashOf(packed)
 	if err != nil {
 		panic(Archive + ": " + err.Error()) // a test reads it
 	}
 	return hash
 })
 
-// HashOf returns the hash of packed sources.
-func HashOf(archive []byte) (string, error) {
+// hashOf returns the hash of packed sources.
+func hashOf(archive []byte) (string, error) {
 	files, err := zip.NewReader(bytes.NewReader(archive), int64(len(archive)))
 	if err != nil {
 		return "", err
