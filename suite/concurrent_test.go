@@ -15,6 +15,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/kubernetes/test/e2e/framework"
 	admissionapi "k8s.io/pod-security-admission/api"
 	"k8s.io/utils/ptr"
@@ -67,8 +68,94 @@ var _ = describe(func() {
 	})
 })
 
+var _ = describe(func() {
+	f := framework.NewDefaultFramework("ten")
+	f.NamespacePodSecurityLevel = admissionapi.LevelBaseline
+
+	const (
+		replicas    = 10
+		fewer       = 5
+		within      = 2 * time.Minute
+		goneWithin  = time.Minute
+		spreadDials = 200
+	)
+
+	// routes has a Service with ten endpoints, then five, then ten again, and dials it
+	// from both systems.
+	routes := func(ctx context.Context, kind v1.ServiceType, addresses func(s *v1.Service, from *v1.Pod) []address) {
+		windows, linux := target(ctx, f.ClientSet), opposite(ctx, f)
+		deployOf(ctx, f, "ten", replicas, windows.netexec().Spec)
+		service, err := f.ClientSet.CoreV1().Services(f.Namespace.Name).Create(ctx, &v1.Service{
+			ObjectMeta: metav1.ObjectMeta{Name: "ten"},
+			Spec: v1.ServiceSpec{
+				Type: kind, Selector: map[string]string{"app": "ten"},
+				Ports: []v1.ServicePort{{Port: 80, TargetPort: intstr.FromInt32(netexecPort)}},
+			},
+		}, metav1.CreateOptions{})
+		framework.ExpectNoError(err, "creating the Service")
+		clients := []*v1.Pod{
+			client(ctx, f, windows, "ten-client-target"),
+			client(ctx, f, linux, "ten-client-other"),
+		}
+		for _, step := range []struct {
+			replicas int32
+			within   time.Duration
+			when     string
+		}{
+			{replicas, within, "of a Deployment of ten"},
+			{fewer, goneWithin, "after the Deployment was scaled to five"},
+			{replicas, within, "after the Deployment was scaled to ten again"},
+		} {
+			scale(ctx, f, "ten", step.replicas)
+			names := waitReady(ctx, f, "ten", int(step.replicas))
+			for _, from := range clients {
+				for _, to := range addresses(service, from) {
+					reaches(ctx, f, from, to, names, step.within, step.when)
+				}
+			}
+		}
+		for _, from := range clients {
+			for _, to := range addresses(service, from) {
+				d, err := dial(ctx, f, from, to.host, to.port, spreadDials)
+				framework.ExpectNoError(err)
+				gomega.Expect(d.Spread()).To(gomega.BeEmpty(), "dials of pod %s at %s:%d", from.Name, to.host, to.port)
+			}
+		}
+	}
+
+	framework.It("A ClusterIP should route to ten Windows pods", func(ctx context.Context) {
+		routes(ctx, v1.ServiceTypeClusterIP, func(s *v1.Service, _ *v1.Pod) []address {
+			return []address{{s.Spec.ClusterIP, s.Spec.Ports[0].Port}}
+		})
+	})
+
+	framework.It("A NodePort should route to ten Windows pods on every node", func(ctx context.Context) {
+		nodes := untainted(append(target(ctx, f.ClientSet).nodes, opposite(ctx, f).nodes...))
+		routes(ctx, v1.ServiceTypeNodePort, func(s *v1.Service, from *v1.Pod) []address {
+			var all []address
+			for i := range nodes {
+				to := address{internalIP(&nodes[i]), s.Spec.Ports[0].NodePort}
+				if nodes[i].Name == from.Spec.NodeName && nodes[i].Labels[v1.LabelOSStable] == string(v1.Windows) {
+					// A Windows node need not serve its own NodePort to itself.
+					_, err := dial(ctx, f, from, to.host, to.port, 1)
+					measured("NodePort of node "+nodes[i].Name+", dialled from itself", err == nil)
+					continue
+				}
+				all = append(all, to)
+			}
+			return all
+		})
+	})
+})
+
 // deploy makes a Deployment of pause pods of the system.
 func deploy(ctx context.Context, f *framework.Framework, s *system, name string, replicas int32) {
+	ginkgo.GinkgoHelper()
+	deployOf(ctx, f, name, replicas, s.pause().Spec)
+}
+
+// deployOf makes a Deployment of such pods.
+func deployOf(ctx context.Context, f *framework.Framework, name string, replicas int32, pod v1.PodSpec) {
 	ginkgo.GinkgoHelper()
 	labels := map[string]string{"app": name}
 	_, err := f.ClientSet.AppsV1().Deployments(f.Namespace.Name).Create(ctx, &appsv1.Deployment{
@@ -76,10 +163,30 @@ func deploy(ctx context.Context, f *framework.Framework, s *system, name string,
 		Spec: appsv1.DeploymentSpec{
 			Replicas: ptr.To(replicas),
 			Selector: &metav1.LabelSelector{MatchLabels: labels},
-			Template: v1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: s.pause().Spec},
+			Template: v1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: pod},
 		},
 	}, metav1.CreateOptions{})
 	framework.ExpectNoError(err, "creating Deployment %s", name)
+}
+
+// scale changes how many pods a Deployment has.
+func scale(ctx context.Context, f *framework.Framework, name string, replicas int32) {
+	ginkgo.GinkgoHelper()
+	patch := fmt.Sprintf(`{"spec": {"replicas": %d}}`, replicas)
+	_, err := f.ClientSet.AppsV1().Deployments(f.Namespace.Name).Patch(ctx, name, types.MergePatchType, []byte(patch), metav1.PatchOptions{})
+	framework.ExpectNoError(err, "scaling Deployment %s", name)
+}
+
+// waitReady returns the names of the Deployment's pods when there are so many, all
+// ready.
+func waitReady(ctx context.Context, f *framework.Framework, app string, n int) []string {
+	ginkgo.GinkgoHelper()
+	var names []string
+	gomega.Eventually(ctx, func(ctx context.Context) int {
+		names = ready(ctx, f, app)
+		return len(names)
+	}).WithTimeout(podStart).Should(gomega.Equal(n), "ready pods of Deployment %s", app)
+	return names
 }
 
 // settled returns when the Deployments of the namespace have just the pods that

@@ -82,6 +82,34 @@ func (s *system) tolerate(taints []v1.Taint) {
 	}
 }
 
+// untainted returns those of nodes that take ordinary pods, at most ten of each
+// system, and each once.
+func untainted(nodes []v1.Node) []v1.Node {
+	const most = 10
+	var some []v1.Node
+	seen, count := map[string]bool{}, map[string]int{}
+	for i := range nodes {
+		n, os := &nodes[i], nodes[i].Labels[v1.LabelOSStable]
+		if seen[n.Name] || count[os] == most || slices.ContainsFunc(n.Spec.Taints, keepsAway) {
+			continue
+		}
+		seen[n.Name] = true
+		count[os]++
+		some = append(some, *n)
+	}
+	return some
+}
+
+// internalIP returns the address of a node in the cluster.
+func internalIP(node *v1.Node) string {
+	for _, a := range node.Status.Addresses {
+		if a.Type == v1.NodeInternalIP {
+			return a.Address
+		}
+	}
+	return ""
+}
+
 // bearTaints lets nobody wait for nodes to lose a taint that the pods of tests
 // tolerate.
 func bearTaints(ctx context.Context, client clientset.Interface) {

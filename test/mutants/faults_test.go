@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 
 	v1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -145,28 +146,39 @@ func taintWindows(b *bed) func() {
 // mutate puts an admission policy into force for the pods of tests of the
 // framework's base name; in tells whether a pod was changed by it.
 func mutate(base, patch string, in func(*v1.Pod) bool) fault {
+	return mutateAny(base, "", "pods", patch, func(ctx context.Context, b *bed, namespace string) (bool, error) {
+		pod, err := b.client.CoreV1().Pods(namespace).Create(ctx, probePod(), dryCreate)
+		return err == nil && in(pod), err
+	})
+}
+
+var dryCreate = metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}}
+
+// mutateAny is mutate for any resource; in tells of a namespace like that of a test
+// whether objects are changed there.
+func mutateAny(base, group, resource, patch string, in func(ctx context.Context, b *bed, namespace string) (bool, error)) fault {
 	return func(b *bed) func() {
-		undo := b.policy("Mutating", base, "CREATE", fmt.Sprintf(`
+		undo := b.policy("Mutating", base, group, resource, "CREATE, UPDATE", fmt.Sprintf(`
   reinvocationPolicy: Never
   mutations: [{patchType: JSONPatch, jsonPatch: {expression: %q}}]`, patch))
 		probe := b.probe(base)
 		b.until("the policy is in force", func(ctx context.Context) (bool, error) {
-			pod, err := b.client.CoreV1().Pods(probe).Create(ctx, probePod(), metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
-			return err == nil && in(pod), nil
+			changed, err := in(ctx, b, probe)
+			return err == nil && changed, nil
 		})
 		return func() {
 			undo()
 			b.until("the policy is out of force", func(ctx context.Context) (bool, error) {
-				pod, err := b.client.CoreV1().Pods(probe).Create(ctx, probePod(), metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
-				return err == nil && !in(pod), nil
+				changed, err := in(ctx, b, probe)
+				return err == nil && !changed, nil
 			})
 		}
 	}
 }
 
-// policy makes an admission policy for what happens to the pods of tests of the
+// policy makes an admission policy for what happens to objects of tests of the
 // framework's base name, and its binding.
-func (b *bed) policy(kind, base, operation, spec string) (undo func()) {
+func (b *bed) policy(kind, base, group, objects, operations, spec string) (undo func()) {
 	b.Helper()
 	const v1 = "apiVersion: admissionregistration.k8s.io/v1\n"
 	head := fmt.Sprintf("metadata: {name: mutant-%s}\nspec:\n", base)
@@ -179,7 +191,7 @@ func (b *bed) policy(kind, base, operation, spec string) (undo func()) {
 		resource + "ies": v1 + "kind: " + kind + "AdmissionPolicy\n" + head + fmt.Sprintf(`  failurePolicy: Fail
   matchConstraints:
     namespaceSelector: {matchLabels: {e2e-framework: %s}}
-    resourceRules: [{apiGroups: [""], apiVersions: [v1], operations: [%s], resources: [pods]}]`, base, operation) + spec,
+    resourceRules: [{apiGroups: [%q], apiVersions: [v1], operations: [%s], resources: [%s]}]`, base, group, operations, objects) + spec,
 		resource + "ybindings": v1 + "kind: " + kind + "AdmissionPolicyBinding\n" + head + "  policyName: mutant-" + base + "\n" + actions,
 	}
 	of := func(resource string) dynamic.ResourceInterface {
@@ -299,7 +311,7 @@ func loseNode(ctx context.Context, b *bed) func() {
 
 // refuseDeletions keeps everybody from deleting the pods of the disturbance.
 func refuseDeletions(b *bed) func() {
-	undo := b.policy("Validating", "churn", "DELETE", `
+	undo := b.policy("Validating", "churn", "", "pods", "DELETE", `
   validations: [{expression: 'oldObject.metadata.?labels.?app.orValue("") != "noise"', message: nobody deletes these}]`)
 	probe := b.probe("churn")
 	pod := probePod()
@@ -331,3 +343,60 @@ var (
 		JSONPatch{op: "replace", path: "/spec/volumes/0", value: {"name": dyn("share"), "emptyDir": dyn({})}}`,
 		func(pod *v1.Pod) bool { return pod.Spec.Volumes[0].EmptyDir != nil })
 )
+
+// sticky has a Service send each client to one pod.
+var sticky = mutateAny("ten", "", "services", `[JSONPatch{op: "add", path: "/spec/sessionAffinity", value: "ClientIP"}]`,
+	func(ctx context.Context, b *bed, namespace string) (bool, error) {
+		s, err := b.client.CoreV1().Services(namespace).Create(ctx, &v1.Service{
+			ObjectMeta: metav1.ObjectMeta{Name: "probe"}, Spec: v1.ServiceSpec{Ports: []v1.ServicePort{{Port: 80}}},
+		}, dryCreate)
+		return err == nil && s.Spec.SessionAffinity == v1.ServiceAffinityClientIP, err
+	})
+
+// leaveOut takes one endpoint out of every slice.
+var leaveOut = mutateAny("ten", "discovery.k8s.io", "endpointslices", `has(object.endpoints) && size(object.endpoints) > 0 ? [JSONPatch{op: "remove", path: "/endpoints/0"}] : []`,
+	func(ctx context.Context, b *bed, namespace string) (bool, error) {
+		s, err := b.client.DiscoveryV1().EndpointSlices(namespace).Create(ctx, sliceOf("probe", "192.0.2.1"), dryCreate)
+		return err == nil && len(s.Endpoints) == 0, err
+	})
+
+// keepEndpoints makes a slice of the Service's endpoints that nobody ever changes.
+func keepEndpoints(b *bed) func() {
+	var addresses []string
+	return b.onPods("ten", func(ctx context.Context, pod *v1.Pod) {
+		if pod.Labels["app"] != "ten" || pod.Status.PodIP == "" || slices.Contains(addresses, pod.Status.PodIP) {
+			return
+		}
+		if addresses = append(addresses, pod.Status.PodIP); len(addresses) == 10 {
+			_, err := b.client.DiscoveryV1().EndpointSlices(pod.Namespace).Create(ctx, sliceOf("ten", addresses...), metav1.CreateOptions{})
+			b.must(err)
+		}
+	})
+}
+
+// addStranger makes an endpoint of the Service of a pod that is none of its own.
+func addStranger(b *bed) func() {
+	var once sync.Once
+	return b.onPods("ten", func(ctx context.Context, pod *v1.Pod) {
+		if pod.Name != "ten-client-target" || pod.Status.PodIP == "" {
+			return
+		}
+		once.Do(func() {
+			_, err := b.client.DiscoveryV1().EndpointSlices(pod.Namespace).Create(ctx, sliceOf("ten", pod.Status.PodIP), metav1.CreateOptions{})
+			b.must(err)
+		})
+	})
+}
+
+// sliceOf is a slice of endpoints of a Service.
+func sliceOf(service string, addresses ...string) *discoveryv1.EndpointSlice {
+	s := &discoveryv1.EndpointSlice{
+		ObjectMeta:  metav1.ObjectMeta{GenerateName: "mutant-", Labels: map[string]string{discoveryv1.LabelServiceName: service}},
+		AddressType: discoveryv1.AddressTypeIPv4,
+		Ports:       []discoveryv1.EndpointPort{{Name: new(""), Port: new(int32(8080)), Protocol: new(v1.ProtocolTCP)}},
+	}
+	for _, a := range addresses {
+		s.Endpoints = append(s.Endpoints, discoveryv1.Endpoint{Addresses: []string{a}, Conditions: discoveryv1.EndpointConditions{Ready: new(true)}})
+	}
+	return s
+}

@@ -19,6 +19,9 @@ const (
 	moreMem  = "Pods that request more memory than a node has should stay pending"
 	churn    = "A Deployment pod should be rescheduled 50 times"
 
+	clusterIP = "A ClusterIP should route to ten Windows pods"
+	nodePort  = "A NodePort should route to ten Windows pods on every node"
+
 	shareOne   = "Shared files should be read and written by three containers of a pod at once"
 	shareThree = "Shared files should be read and written by three pods of a node at once"
 )
@@ -57,6 +60,13 @@ var groups = map[string]group{
 	"churn-slow": {simulated, []mutant{
 		{churn, "pods have a finalizer that nobody takes off", keepPods, "are still terminating"},
 		{churn, "nobody can delete pods beside it", refuseDeletions, "0 deletions beside it took effect"},
+	}},
+	"routes": {real, []mutant{
+		{clusterIP, "the Service sends each client to one pod", sticky, "9 of 10 did not answer"},
+		{clusterIP, "an endpoint is left out", leaveOut, "[1-9] of 10 did not answer"},
+		{clusterIP, "a pod that is none of its own is an endpoint", addStranger, "others answered: ten-client-target"},
+		{clusterIP, "endpoints are never taken out", keepEndpoints, "after the Deployment was scaled to five"},
+		{nodePort, "the Service sends each client to one pod", sticky, "9 of 10 did not answer"},
 	}},
 	"storage": {real, []mutant{
 		{shareOne, "one container has a volume of its own", ownVolume, "a reads 0 whole lines of c, which wrote 50"},
