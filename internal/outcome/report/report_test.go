@@ -158,6 +158,16 @@ func TestReports(t *testing.T) {
 	}
 }
 
+func TestManyFiguresAreCounted(t *testing.T) {
+	run := everyOutcome()
+	for _, id := range []string{"net-passed-0", "net-passed-1"} {
+		run.Attempts[id][0].Measured = slices.Repeat([]result.Measurement{{What: "a pod", Figure: "1s"}}, 20)
+	}
+	if got := render(t, run, 0, report.FormatTable); strings.Count(got, " a pod: 1s\n") != 32 || !strings.Contains(got, " … and 8 more figures\n") {
+		t.Errorf("got:\n%s", got)
+	}
+}
+
 func TestPlanTable(t *testing.T) {
 	var b bytes.Buffer
 	if err := report.Plan(everyOutcome().Plan).Write(&b, report.FormatTable); err != nil {

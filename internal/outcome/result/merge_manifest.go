@@ -207,8 +207,18 @@ func (m *merge) differences() (problems, notes []string) {
 	if !known && !m.alone() {
 		notes = append(notes, "No run says which commit it tested: that they belong together is the word of whoever merged them.")
 	}
-	last := all[len(all)-1]
+	last, suite := all[len(all)-1], all[0]
 	for _, e := range all {
+		if e.manifest.SuiteHash != "" {
+			suite = e
+		}
+	}
+	for _, e := range all {
+		// One that has no test of op-readiness.test is of any.
+		if hash := e.manifest.SuiteHash; hash != "" && hash != suite.manifest.SuiteHash {
+			problems = append(problems, fmt.Sprintf("not of one kind: the hash of op-readiness.test's sources is %s in %s, and %s in %s",
+				Cut(shown.Line(hash), 200), e.name, Cut(shown.Line(suite.manifest.SuiteHash), 200), suite.name))
+		}
 		if known && e.manifest.Source.Commit == "" {
 			problems = append(problems, fmt.Sprintf("%s does not say which commit it tested, and others do", e.name))
 		}
@@ -241,7 +251,7 @@ func (e execution) unlike(other execution, oneRun bool) (problems, notes []strin
 	}
 	own := kindOf(e.plan, a)
 	for i, k := range kindOf(other.plan, b) {
-		if own[i].value == k.value || k.optional && (own[i].value == "" || k.value == "") {
+		if own[i].value == k.value {
 			continue
 		}
 		text := fmt.Sprintf("%s is %s in %s, and %s in %s", k.what, Cut(shown.Line(own[i].value), 200), e.name, Cut(shown.Line(k.value), 200), other.name)
@@ -259,8 +269,6 @@ func (e execution) unlike(other execution, oneRun bool) (problems, notes []strin
 type property struct {
 	what, value string
 	hint        bool
-	// optional says that an execution may be without it, which is "".
-	optional bool
 }
 
 // kindOf is the kind of an execution's cluster, and how it was tested: not how
@@ -292,7 +300,6 @@ func kindOf(p *Plan, m *Manifest) []property {
 	return []property{
 		{what: "the version of Kubernetes", value: setOf(f.ServerVersion)},
 		{what: "the version of e2e.test", value: setOf(m.E2EVersion)},
-		{what: "the sources of op-readiness.test", value: m.SuiteHash, optional: true},
 		{what: "the version of the kubelets", value: setOf(kubelets...)},
 		{what: "what Windows nodes run", value: setOf(windows...)},
 		{what: "what Linux nodes run", value: setOf(linux...)},

@@ -155,7 +155,8 @@ func (m *merge) give(g *group, owner map[string]*group, taken map[string]bool) {
 
 // selection is what the runs select together: the whole standard, where they
 // have all categories, its rules included. It is of whole categories only
-// where each case beyond them belongs to one that some run selected as a whole.
+// where each case beyond them belongs to one that some run selected as a whole, or
+// is on trial.
 func (m *merge) selection() Selection {
 	var out Selection
 	var partial []*group
@@ -182,7 +183,8 @@ func (m *merge) selection() Selection {
 	}
 	for _, g := range partial {
 		for i := range g.plan().Cases {
-			if !slices.Contains(out.Categories, g.plan().Cases[i].Category) {
+			c := &g.plan().Cases[i]
+			if !slices.Contains(out.Categories, c.Category) && (c.Kind != specs.Trial || len(out.Categories) == 0) {
 				out.Categories = nil
 				for k := range m.plan.Cases {
 					out.Cases = append(out.Cases, m.plan.Cases[k].ID)

@@ -472,7 +472,11 @@ func TestFiguresOfOthers(t *testing.T) {
 		"of another attempt":    {[]result.Event{measured("a", 2, someFigure)}, 1, nil},
 		"of an older attempt":   {[]result.Event{ended("a", 2, result.TestError), measured("a", 1, someFigure)}, 1, nil},
 		"of another batch":      {[]result.Event{of(func(t *result.TestRun) { t.Batch = "02" })}, 1, nil},
-		"after the batch":       {[]result.Event{done, measured("a", 1, someFigure)}, 1, nil},
+		"of a batch beside it": {[]result.Event{
+			{Time: at, Type: result.BatchStarted, Batch: &result.Batch{ID: "02", Phase: specs.Parallel, Conditions: someConditions, Tests: 3}},
+			of(func(t *result.TestRun) { t.Batch = "02" }),
+		}, 1, nil},
+		"after the batch": {[]result.Event{done, measured("a", 1, someFigure)}, 1, nil},
 		"that claim another end": {[]result.Event{of(func(t *result.TestRun) {
 			t.State, t.Seconds, t.Message, t.Pods = result.TestFailed, 1e9, "no", 7
 		})}, 0, []result.Measurement{someFigure}},

@@ -324,3 +324,66 @@ func eventsIn(t *testing.T, dir string) []result.Event {
 	}
 	return events
 }
+
+// measures has a test record a figure in a folder of one attempt.
+func measures(t *testing.T, dir, id, figure string) {
+	t.Helper()
+	path := filepath.Join(dir, result.EventsFile)
+	var out []byte
+	for _, e := range eventsIn(t, dir) {
+		events := []result.Event{e}
+		if e.Type == result.TestFinished && e.Test.ID == id {
+			test := result.TestRun{ID: id, Name: e.Test.Name, Attempt: 1, Batch: e.Test.Batch, Measured: []result.Measurement{{What: "median", Figure: figure}}}
+			events = append(events, result.Event{Time: e.Time, Type: result.TestMeasured, Test: &test})
+		}
+		for _, e := range events {
+			line, err := json.Marshal(e)
+			if err != nil {
+				t.Fatal(err)
+			}
+			out = append(append(out, line...), '\n')
+		}
+	}
+	if err := os.WriteFile(path, out, 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestFiguresStayWithTheirAttemptsInAMerge(t *testing.T) {
+	p, dirs := shardFolders(t)
+	test := firstGating(t, p, 2)
+	first := idealFolder(t, p, 2)
+	editManifest(t, dirs[1], func(m *result.Manifest) { m.Attempt = 2 })
+	measures(t, first, test.ID, "1s")
+	measures(t, dirs[1], test.ID, "2s")
+	figures := func(run *result.Run, id string) []string {
+		var out []string
+		for _, a := range run.Attempts[id] {
+			text := "none"
+			if len(a.Measured) > 0 {
+				text = a.Measured[0].String()
+			}
+			out = append(out, text)
+		}
+		return out
+	}
+	run := merged(t, append(slices.Clone(dirs), first)...)
+	ready(t, "two attempts with figures", run)
+	if got := figures(run, test.ID); !slices.Equal(got, []string{"median: 1s", "median: 2s"}) {
+		t.Errorf("attempts of a shard have %q", got)
+	}
+
+	older, newer := runOf(t, "older", 0, result.Selection{}), runOf(t, "newer", 1, result.Selection{})
+	id := caseOf(planOf(t, result.Selection{}, 1), test.Cases[0]).TestIDs[0]
+	fails(t, older, test.Cases[0])
+	measures(t, older, id, "1s")
+	measures(t, newer, id, "2s")
+	run, err := combined(t, older, newer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Of an older run, a failure is all that is taken.
+	if got := figures(run, id); !slices.Equal(got, []string{"none", "median: 2s"}) {
+		t.Errorf("attempts of two runs have %q, problems %q", got, run.Problems)
+	}
+}

@@ -2,6 +2,7 @@ package verdict
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/windows-op-readiness/windows-op-readiness/internal/outcome/result"
@@ -115,13 +116,19 @@ func (s *Scope) holds(c *result.PlannedCase) bool {
 	return s.Whole() || !sumsUp(c.Check)
 }
 
-// empty says that of a plan that has tests nothing is the scope's, which is a
-// shard then; "" elsewhere.
+// empty says that of a plan that has tests nothing is the scope's, or nothing but
+// trials, which is a shard then; "" elsewhere.
 func (s *Scope) empty(plan *result.Plan) string {
-	if s.Kind != ScopeShard || !plan.EmptyShard(s.Shard) {
+	counts := func(c result.PlannedCase) bool { return c.Shard == s.Shard && c.Kind != specs.Trial }
+	switch {
+	case s.Kind != ScopeShard:
 		return ""
+	case plan.EmptyShard(s.Shard):
+		return fmt.Sprintf("%s is empty: all that the plan holds is in other shards, so there is nothing to run and nothing to judge here", s)
+	case len(plan.OnTrial()) < len(plan.Tests) && !slices.ContainsFunc(plan.Cases, counts):
+		return fmt.Sprintf("%s holds trials alone: all that counts is in other shards, so there is nothing to judge here", s)
 	}
-	return fmt.Sprintf("%s is empty: all that the plan holds is in other shards, so there is nothing to run and nothing to judge here", s)
+	return ""
 }
 
 // standard counts the requirements in the scope by category: those of the

@@ -2,10 +2,13 @@ package verdict_test
 
 import (
 	"maps"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/windows-op-readiness/windows-op-readiness/internal/outcome/result"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/outcome/verdict"
+	"github.com/windows-op-readiness/windows-op-readiness/specs"
 )
 
 // However the test of a trial ends, and whatever fails beside it, all that is said
@@ -63,4 +66,139 @@ func TestAFailureBesideATrialAndAnotherTestCounts(t *testing.T) {
 		run.Batches[i].ID = "all"
 	}
 	inconclusive(t, "a failure of a batch of both", run)
+}
+
+// trialsOf are the ids of the cases of a plan that are on trial.
+func trialsOf(p *result.Plan) []string {
+	var ids []string
+	for i := range p.Cases {
+		if p.Cases[i].Kind == specs.Trial {
+			ids = append(ids, p.Cases[i].ID)
+		}
+	}
+	return ids
+}
+
+// wantAlike judges a run as another: what is on trial aside, and what is noted
+// beside the verdict.
+func wantAlike(t *testing.T, what string, run, other *result.Run) {
+	t.Helper()
+	got, want := verdict.Judge(run), verdict.Judge(other)
+	if got.Verdict != want.Verdict || got.ExitCode() != want.ExitCode() || got.Scope.String() != want.Scope.String() || got.Counts != want.Counts ||
+		!maps.Equal(got.Outcomes, want.Outcomes) || !slices.Equal(got.Reasons, want.Reasons) {
+		t.Errorf("%s: %s of %s (%v), exit code %d, %v, %q\nwithout trials: %s of %s (%v), exit code %d, %v, %q", what,
+			got.Verdict, got.Scope, got.Counts, got.ExitCode(), got.Outcomes, got.Reasons,
+			want.Verdict, want.Scope, want.Counts, want.ExitCode(), want.Outcomes, want.Reasons)
+	}
+	if len(got.Trials) == 0 || len(want.Trials) > 0 {
+		t.Errorf("%s: trials %v, and without %v", what, got.Trials, want.Trials)
+	}
+}
+
+// shardsOf writes the folders of all shards of a plan, with failures of cases.
+func shardsOf(t *testing.T, p *result.Plan, failing ...string) []string {
+	t.Helper()
+	var dirs []string
+	for shard := 1; shard <= p.Shards; shard++ {
+		dirs = append(dirs, idealFolder(t, p, shard))
+	}
+	for _, id := range failing {
+		fails(t, dirs[caseOf(p, id).Shard-1], id)
+	}
+	return dirs
+}
+
+func TestTrialsDecideNothingInAMerge(t *testing.T) {
+	const gating = "core-network-nodeport-win-to-linux"
+	for _, shards := range []int{1, 4, 60} {
+		with, without := planOf(t, result.Selection{Trial: true}, shards), planOf(t, result.Selection{}, shards)
+		trials := trialsOf(with)
+		wantAlike(t, "all trials fail", merged(t, shardsOf(t, with, trials...)...), merged(t, shardsOf(t, without)...))
+		wantAlike(t, "all trials pass, and a case fails", merged(t, shardsOf(t, with, gating)...), merged(t, shardsOf(t, without, gating)...))
+		// Where a shard is left to trials, it is as if it were empty.
+		alone := 0
+		for shard := 1; shard <= shards; shard++ {
+			of := func(c result.PlannedCase) bool { return c.Shard == shard && c.Kind != specs.Trial }
+			if with.EmptyShard(shard) || slices.ContainsFunc(with.Cases, of) {
+				continue
+			}
+			alone++
+			dir := idealFolder(t, with, shard)
+			for _, id := range trials {
+				if caseOf(with, id).Shard == shard {
+					fails(t, dir, id)
+				}
+			}
+			run, err := result.Load(dir)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if j := want(t, "a shard of trials", run, verdict.NotAsked, verdict.ExitReady); len(j.Reasons) != 1 || !strings.Contains(j.Reasons[0], "trials") {
+				t.Errorf("it says %q", j.Reasons)
+			}
+			run.Problems = []string{"a line is odd"}
+			inconclusive(t, "a shard of trials with a problem", run)
+		}
+		if (alone > 0) != (shards == 60) {
+			t.Errorf("%d of %d shards hold trials alone", alone, shards)
+		}
+	}
+}
+
+func TestTrialsDecideNothingBesideOtherRuns(t *testing.T) {
+	trials := trialsOf(planOf(t, result.Selection{Trial: true}, 1))
+	of := func(name string, minutes int, sel result.Selection, failing ...string) string {
+		dir := runOf(t, name, minutes, sel)
+		for _, id := range failing {
+			fails(t, dir, id)
+		}
+		return dir
+	}
+	load := func(dirs ...string) *result.Run {
+		run, err := combined(t, dirs...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return run
+	}
+	whole, network := result.Selection{}, only(specs.CoreNetwork)
+	for what, with := range map[string][2]string{
+		"a newer run of trials":      {of("whole", 0, whole), of("trials", 1, result.Selection{Cases: trials, Trial: true}, trials...)},
+		"an older run of trials":     {of("trials", 0, result.Selection{Cases: trials, Trial: true}, trials...), of("whole", 1, whole)},
+		"a newer run that has them":  {of("whole", 0, whole), of("all", 1, result.Selection{Trial: true}, trials...)},
+		"an older run that has them": {of("all", 0, result.Selection{Trial: true}, trials...), of("whole", 1, whole)},
+		"two runs that have them":    {of("first", 0, result.Selection{Trial: true}, trials...), of("second", 1, result.Selection{Trial: true})},
+	} {
+		wantAlike(t, what, load(with[0], with[1]), load(of("whole", 0, whole)))
+	}
+	wantAlike(t, "a category, and trials of others", load(of("network", 0, network), of("trials", 1, result.Selection{Cases: trials, Trial: true}, trials...)), load(of("network", 0, network)))
+	alone := verdict.Judge(load(of("first", 0, result.Selection{Cases: trials[:1], Trial: true}), of("second", 1, result.Selection{Cases: trials[1:], Trial: true})))
+	if alone.Scope.Kind != verdict.ScopeCases || alone.Verdict != verdict.Inconclusive {
+		t.Errorf("runs of nothing but trials are %s of %s", alone.Verdict, alone.Scope)
+	}
+	wantAlike(t, "a category, and one with trials", load(of("network", 0, network), of("again", 1, result.Selection{Categories: network.Categories, Trial: true}, trials[0])), load(of("network", 0, network)))
+}
+
+// Executions whose own tests are of different sources are not of one kind, whoever
+// stands between them; one without such tests is of any.
+func TestSuitesThatDifferAreAProblem(t *testing.T) {
+	p := planOf(t, result.Selection{Trial: true}, 4)
+	for hashes, differ := range map[[4]string]bool{
+		{"a", "a", "a", "a"}: false, {"", "", "", ""}: false, {"", "a", "a", ""}: false, {"a", "", "", "a"}: false,
+		{"a", "a", "a", "b"}: true, {"b", "a", "a", "a"}: true, {"a", "b", "", ""}: true, {"", "a", "b", ""}: true,
+	} {
+		dirs := shardsOf(t, p)
+		for i, dir := range dirs {
+			editManifest(t, dir, func(m *result.Manifest) { m.SuiteHash = hashes[i] })
+		}
+		run := merged(t, dirs...)
+		if !differ {
+			ready(t, strings.Join(hashes[:], ","), run)
+			continue
+		}
+		j := inconclusive(t, strings.Join(hashes[:], ","), run)
+		if !strings.Contains(strings.Join(j.Reasons, "\n"), "not of one kind: the hash of op-readiness.test's sources is ") {
+			t.Errorf("%q: the reasons are %q", hashes, j.Reasons)
+		}
+	}
 }

@@ -41,7 +41,7 @@ func compare(j, base *verdict.Judgement) change {
 	for i := range j.Cases {
 		c := &j.Cases[i]
 		then, ran := before[c.Case.ID]
-		if c.SumsUp() || c.Case.Kind == specs.Trial || !ran || !answered(j, c.Case.Category) || !answered(base, c.Case.Category) {
+		if c.SumsUp() || !ran || !answered(j, c.Case.Category) || !answered(base, c.Case.Category) {
 			continue
 		}
 		switch {
