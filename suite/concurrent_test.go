@@ -94,8 +94,8 @@ var _ = describe(func() {
 		}, metav1.CreateOptions{})
 		framework.ExpectNoError(err, "creating the Service")
 		clients := []*v1.Pod{
-			client(ctx, f, windows, "ten-client-target"),
-			client(ctx, f, linux, "ten-client-other"),
+			client(ctx, f, windows, "client-target"),
+			client(ctx, f, linux, "client-other"),
 		}
 		for _, step := range []struct {
 			replicas int32

@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -245,7 +246,7 @@ func TestKilledHalfWayAndResumed(t *testing.T) {
 			a, b := after.Attempts[id], before.Attempts[id]
 			if len(a) != len(b)+1 || a[len(b)].State != result.TestPassed || !after.Sound(a[len(b)].Batch) {
 				t.Errorf("%s ended as %+v", after.Plan.Tests[i].Name, a)
-			} else if !slices.Equal(a[:len(b)], b) {
+			} else if !reflect.DeepEqual(a[:len(b)], b) {
 				t.Errorf("%s was finished as %+v, and is now %+v", after.Plan.Tests[i].Name, b, a)
 			}
 		}

@@ -378,7 +378,7 @@ func keepEndpoints(b *bed) func() {
 func addStranger(b *bed) func() {
 	var once sync.Once
 	return b.onPods("ten", func(ctx context.Context, pod *v1.Pod) {
-		if pod.Name != "ten-client-target" || pod.Status.PodIP == "" {
+		if pod.Name != "client-other" || pod.Status.PodIP == "" {
 			return
 		}
 		once.Do(func() {

@@ -64,7 +64,7 @@ var groups = map[string]group{
 	"routes": {real, []mutant{
 		{clusterIP, "the Service sends each client to one pod", sticky, "9 of 10 did not answer"},
 		{clusterIP, "an endpoint is left out", leaveOut, "[1-9] of 10 did not answer"},
-		{clusterIP, "a pod that is none of its own is an endpoint", addStranger, "others answered: ten-client-target"},
+		{clusterIP, "a pod that is none of its own is an endpoint", addStranger, "others answered: client-other"},
 		{clusterIP, "endpoints are never taken out", keepEndpoints, "after the Deployment was scaled to five"},
 		{nodePort, "the Service sends each client to one pod", sticky, "9 of 10 did not answer"},
 	}},

@@ -2,6 +2,7 @@ package binaries
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
@@ -12,6 +13,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/windows-op-readiness/windows-op-readiness/internal/engine/binaries/suite"
 )
 
 // Source says where binaries may come from.
@@ -260,8 +263,12 @@ func (s *Store) folder(c component) string {
 	return filepath.Join(s.Dir, string(c.family), c.version, goos+"-"+goarch)
 }
 
-// file returns the file name of a binary.
+// file returns the file name of a binary. Programs with other tests have another
+// op-readiness.test each, and must not replace that of a run that goes on.
 func (s *Store) file(name Name) string {
+	if name == OpReadinessTest {
+		name += Name(fmt.Sprintf("-%.6x", sha256.Sum256([]byte(suite.Hash()))))
+	}
 	if goos, _ := s.system(); goos == "windows" {
 		return string(name) + ".exe"
 	}
