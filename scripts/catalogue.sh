@@ -20,7 +20,7 @@ list=$(mktemp)
 trap 'rm -f "$list"' EXIT
 for binary; do
 	case $binary in
-	*op-readiness.test) list_of=op-readiness ;;
+	*op-readiness.test*) list_of=op-readiness ;;
 	*) list_of=$("$binary" --version) ;;
 	esac
 	"$binary" --list-tests >"$list"

@@ -99,7 +99,7 @@ func (b *batch) run(ctx context.Context) {
 
 	output := e2e.NewOutput(names, b)
 	clean := redact.NewWriter(log)
-	b.sink = &sink{output: output, log: clean, tail: &b.tail}
+	b.sink = &sink{output: output, log: clean, tail: &b.tail, ready: make(chan struct{})}
 	b.free = time.Now()
 	binary, flags := b.Binary, b.Flags
 	if specs.SuiteOf(names[0]) == specs.OpReadiness {
@@ -114,11 +114,10 @@ func (b *batch) run(ctx context.Context) {
 	}
 	b.bmu.Lock()
 	b.PID, b.PIDStart = proc.PID, proc.Start
-	if b.current == nil { // the output may have told of the first test already
-		b.runs(nil)
-	}
+	b.runs(nil)
 	b.bmu.Unlock()
 	b.record(result.Event{Type: result.BatchStarted, Batch: b.event()})
+	close(b.sink.ready)
 	b.watch(ctx, proc)
 	// The output has ended, so nothing but this goroutine touches b from here.
 	unfinished := output.Close()
@@ -576,6 +575,9 @@ type sink struct {
 	log    *redact.Writer
 	tail   *tail
 	err    error
+	// ready is closed when the start of the process is recorded: nothing that it says
+	// may be recorded before.
+	ready chan struct{}
 
 	// read is when the output was read that is being taken, and busy how long
 	// it took to take what came before. By so much e2e.test may be ahead: it
@@ -585,6 +587,7 @@ type sink struct {
 }
 
 func (s *sink) Write(p []byte) (int, error) {
+	<-s.ready
 	s.read = time.Now()
 	defer func() { s.busy += time.Since(s.read) }()
 	if s.err == nil {
