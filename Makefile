@@ -55,8 +55,8 @@ test-node: node ## Run the tests on a real Linux node; needs root, and on Debian
 	$(GO) test -count=1 -v ./test/realnode ./test/node
 
 .PHONY: mutants
-mutants: binaries ## Break simulated clusters, and show that each test of op-readiness.test fails for its reason
-	$(GO) test -v -count=1 -timeout 30m ./test/mutants
+mutants: node ## Break simulated clusters, and show that each test of op-readiness.test fails for its reason
+	$(GO) test -v -count=1 -timeout 30m ./test/mutants -mutants.all
 
 .PHONY: verify
 verify: verify-format verify-modules verify-vet verify-lint verify-deadcode verify-generated verify-workflows verify-specs ## Check format, modules, lint, dead code and generated files

@@ -38,6 +38,8 @@ type bed struct {
 	dynamic dynamic.Interface
 	flags   e2e.Flags
 	binary  *e2e.Binary
+	// containers says that there is a node on which containers run.
+	containers bool
 }
 
 // simulated is a bed of nodes on which nothing runs.
@@ -52,6 +54,7 @@ func real(t *testing.T) *bed {
 	t.Helper()
 	b := newBed(t, nodetest.Up(t).Cluster)
 	b.flags.Extra = append(b.flags.Extra, "--readiness.target-os=linux")
+	b.containers = true
 	return b
 }
 

@@ -2,6 +2,7 @@ package mutants_test
 
 import (
 	"cmp"
+	"flag"
 	"fmt"
 	"regexp"
 	"slices"
@@ -75,6 +76,9 @@ var groups = map[string]group{
 	}},
 }
 
+// all says that also those mutants are made for which containers must run.
+var all = flag.Bool("mutants.all", false, "make also the mutants for which containers must run; it takes some minutes more")
+
 // Each test passes, and with each of its mutants it fails for that reason.
 func TestMutants(t *testing.T) {
 	var mu sync.Mutex
@@ -105,6 +109,9 @@ func TestMutants(t *testing.T) {
 					}
 				}
 				passes[m.test] = true
+				if b.containers && !*all {
+					continue
+				}
 				undo := m.make(b)
 				failure := b.run(m.test)
 				undo()

@@ -32,8 +32,8 @@ const (
 // ErrJob says that a URL is that of a job, with many builds.
 var ErrJob = errors.New("the folder of a job, and not of one build")
 
-// Build is what was taken in from a bucket.
-type Build struct {
+// taken is what was taken in from a bucket.
+type taken struct {
 	Taken
 	// URL is what was asked for.
 	URL string
@@ -63,7 +63,7 @@ func Passed(f *metadata.Finished) bool {
 // [bucket.ParseURL] takes. An error is an [ErrRefused], [ErrNoResults] or
 // [ErrJob] where what lies there is at fault, an error of package bucket where it
 // cannot be read; whatever it is, dir is not there.
-func takeBuild(ctx context.Context, url string, o bucket.Options, dir string, limits Limits) (*Build, error) {
+func takeBuild(ctx context.Context, url string, o bucket.Options, dir string, limits Limits) (*taken, error) {
 	b, err := open(ctx, url, o)
 	if err != nil {
 		return nil, err
@@ -82,7 +82,7 @@ func takeBuild(ctx context.Context, url string, o bucket.Options, dir string, li
 
 // around looks at the build in whose artifacts the results lie: to name a folder
 // in it must not hide how it ended.
-func (b *Build) around(ctx context.Context, o bucket.Options) error {
+func (b *taken) around(ctx context.Context, o bucket.Options) error {
 	url, _, inside := strings.Cut(b.URL+"/", "/"+artifactsDir)
 	if b.Build != "" || !inside {
 		return nil
@@ -123,7 +123,7 @@ type shelf struct {
 	limits Limits
 }
 
-func (s *shelf) take(ctx context.Context, dir string) (*Build, error) {
+func (s *shelf) take(ctx context.Context, dir string) (*taken, error) {
 	there, err := s.look(ctx)
 	switch {
 	case err != nil:
@@ -133,7 +133,7 @@ func (s *shelf) take(ctx context.Context, dir string) (*Build, error) {
 	case there.empty:
 		return nil, fmt.Errorf("%s %w: nothing lies there; see whether bucket, job and build are spelled right", s.url, ErrNoResults)
 	}
-	build := &Build{Taken: Taken{Dir: dir}, URL: s.url}
+	build := &taken{Taken: Taken{Dir: dir}, URL: s.url}
 	below := ""
 	if there.build {
 		build.Build, below = s.url, artifactsDir
@@ -166,7 +166,7 @@ func (s *shelf) take(ctx context.Context, dir string) (*Build, error) {
 }
 
 // why says why a build may have no results.
-func (b *Build) why() string {
+func (b *taken) why() string {
 	if b.Build != "" && b.Finished == nil {
 		return "; the build has not finished"
 	}
@@ -315,7 +315,7 @@ func (s *shelf) download(ctx context.Context, f *folder, key, name string) (err 
 
 // Runs reads the results folders that were taken in. What is said of them calls
 // them by their URLs.
-func (b *Build) Runs() ([]*result.Run, error) {
+func (b *taken) Runs() ([]*result.Run, error) {
 	runs, err := result.LoadEach(b.Dir)
 	if err != nil {
 		return nil, b.renamed(err)
@@ -334,7 +334,7 @@ func (b *Build) Runs() ([]*result.Run, error) {
 }
 
 // renamed gives an error the build's URL in place of the folder on this machine.
-func (b *Build) renamed(err error) error {
+func (b *taken) renamed(err error) error {
 	return &renamedError{strings.ReplaceAll(err.Error(), b.Dir, b.URL+b.results), err}
 }
 
@@ -348,9 +348,9 @@ func (e *renamedError) Unwrap() error { return e.cause }
 
 // Doubts are reasons not to trust the results of a build as they are: it has
 // not finished, or ended otherwise than its results say. The runs are those of
-// [Build.Runs], and whole is what [result.Whole] makes of them, judged; both nil where
+// [taken.Runs], and whole is what [result.Whole] makes of them, judged; both nil where
 // it makes nothing.
-func (b *Build) Doubts(runs []*result.Run, whole *result.Run, judgement *verdict.Judgement) []string {
+func (b *taken) Doubts(runs []*result.Run, whole *result.Run, judgement *verdict.Judgement) []string {
 	switch {
 	case b.Build == "":
 		return nil

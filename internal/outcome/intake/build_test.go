@@ -273,16 +273,16 @@ func TestDoubts(t *testing.T) {
 		Manifest: &result.Manifest{Shard: 1},
 	}
 	for name, c := range map[string]struct {
-		build Build
+		build taken
 		want  string
 	}{
-		"a folder":       {Build{}, ""},
-		"no end":         {Build{Build: "gs://bkt/1"}, "has no finished.json"},
-		"a ruin":         {Build{Build: "gs://bkt/1", Unread: "why"}, "cannot be read: why"},
-		"no time":        {Build{Build: "gs://bkt/1", Finished: &metadata.Finished{Passed: &yes}}, "no time"},
-		"passed":         {Build{Build: "gs://bkt/1", Finished: &metadata.Finished{Timestamp: new(int64(1)), Passed: &yes}}, "says that it passed, and its results are not ready"},
-		"passed in word": {Build{Build: "gs://bkt/1", Finished: &metadata.Finished{Timestamp: new(int64(1)), Result: "SUCCESS"}}, "says that it passed"},
-		"failed":         {Build{Build: "gs://bkt/1", Finished: &metadata.Finished{Timestamp: new(int64(1)), Passed: &no, Result: "SUCCESS"}}, ""},
+		"a folder":       {taken{}, ""},
+		"no end":         {taken{Build: "gs://bkt/1"}, "has no finished.json"},
+		"a ruin":         {taken{Build: "gs://bkt/1", Unread: "why"}, "cannot be read: why"},
+		"no time":        {taken{Build: "gs://bkt/1", Finished: &metadata.Finished{Passed: &yes}}, "no time"},
+		"passed":         {taken{Build: "gs://bkt/1", Finished: &metadata.Finished{Timestamp: new(int64(1)), Passed: &yes}}, "says that it passed, and its results are not ready"},
+		"passed in word": {taken{Build: "gs://bkt/1", Finished: &metadata.Finished{Timestamp: new(int64(1)), Result: "SUCCESS"}}, "says that it passed"},
+		"failed":         {taken{Build: "gs://bkt/1", Finished: &metadata.Finished{Timestamp: new(int64(1)), Passed: &no, Result: "SUCCESS"}}, ""},
 	} {
 		got := strings.Join(c.build.Doubts([]*result.Run{inconclusive}, inconclusive, verdict.Judge(inconclusive)), "\n")
 		if (c.want == "") != (got == "") || !strings.Contains(got, c.want) {
