@@ -11,6 +11,8 @@ import (
 	"testing"
 	"text/tabwriter"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/windows-op-readiness/windows-op-readiness/specs"
 )
 
@@ -141,4 +143,18 @@ func lineWith(failure string, says *regexp.Regexp) string {
 	}
 	first, _, _ := strings.Cut(failure, "\n")
 	return first
+}
+
+// On a cluster without Windows nodes nothing can be shown, and nothing passes.
+func TestNothingPassesWithoutWindowsNodes(t *testing.T) {
+	t.Parallel()
+	b := simulated(t)
+	for _, node := range b.windows(t.Context()) {
+		b.must(b.client.CoreV1().Nodes().Delete(t.Context(), node.Name, metav1.DeleteOptions{}))
+	}
+	for _, name := range specs.OwnTests().Names() {
+		if failure := b.run(name); !strings.Contains(failure, "no windows node is ready and takes pods") {
+			t.Errorf("%s: it %s", name, cmp.Or(failure, "passed"))
+		}
+	}
 }
