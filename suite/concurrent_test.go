@@ -36,7 +36,7 @@ var _ = describe(func() {
 		settleWithin   = 5 * time.Minute
 	)
 
-	framework.It("A Deployment pod should be rescheduled 50 times under continuous deletions", framework.WithSlow(), func(ctx context.Context) {
+	framework.It("A Deployment pod should be rescheduled 50 times under continuous deletions", framework.WithSerial(), framework.WithSlow(), func(ctx context.Context) {
 		windows := target(ctx, f.ClientSet)
 		unready := watchUnready(ctx, f.ClientSet, windows.nodes)
 		deploy(ctx, f, windows, "churn", 1)
