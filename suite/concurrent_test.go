@@ -41,7 +41,7 @@ var _ = describe(func() {
 		unready := watchUnready(ctx, f.ClientSet, windows.nodes)
 		deploy(ctx, f, windows, "churn", 1)
 		deploy(ctx, f, windows, "noise", disturbers)
-		settled(ctx, f, windows, long(podStart))
+		settled(ctx, f, windows, within(podStart))
 
 		noise := disturb(ctx, f, "noise", long(disturbEvery))
 		var took []time.Duration
@@ -53,11 +53,11 @@ var _ = describe(func() {
 			before = waitReplaced(ctx, f, windows, before.UID, n, withinEach)
 			took = append(took, time.Since(began))
 		}
-		gomega.Eventually(ctx, noise.said).WithTimeout(3*disturbAtLeast*long(disturbEvery)).Should(
+		gomega.Eventually(ctx, noise.said).WithTimeout(within(3*disturbAtLeast*disturbEvery)).Should(
 			gomega.WithTransform(func(s said) int { return s.deleted }, gomega.BeNumerically(">=", disturbAtLeast)),
 			func() string { return noise.String(disturbAtLeast) })
 		noise.stop()
-		settled(ctx, f, windows, long(settleWithin))
+		settled(ctx, f, windows, within(settleWithin))
 		if nodes := unready(); len(nodes) > 0 {
 			framework.Failf("nodes did not stay ready: %v", nodes)
 		}
@@ -75,7 +75,7 @@ var _ = describe(func() {
 	const (
 		replicas    = 10
 		fewer       = 5
-		within      = 2 * time.Minute
+		reachWithin = 2 * time.Minute
 		goneWithin  = time.Minute
 		spreadDials = 200
 	)
@@ -99,18 +99,18 @@ var _ = describe(func() {
 		}
 		for _, step := range []struct {
 			replicas int32
-			within   time.Duration
+			limit    time.Duration
 			when     string
 		}{
-			{replicas, within, "of a Deployment of ten"},
+			{replicas, reachWithin, "of a Deployment of ten"},
 			{fewer, goneWithin, "after the Deployment was scaled to five"},
-			{replicas, within, "after the Deployment was scaled to ten again"},
+			{replicas, reachWithin, "after the Deployment was scaled to ten again"},
 		} {
 			scale(ctx, f, "ten", step.replicas)
 			names := waitReady(ctx, f, "ten", int(step.replicas))
 			for _, from := range clients {
 				for _, to := range addresses(service, from) {
-					reaches(ctx, f, from, to, names, step.within, step.when)
+					reaches(ctx, f, from, to, names, step.limit, step.when)
 				}
 			}
 		}
@@ -191,7 +191,7 @@ func waitReady(ctx context.Context, f *framework.Framework, app string, n int) [
 
 // settled returns when the Deployments of the namespace have just the pods that
 // they are to have, ready and on nodes of the system.
-func settled(ctx context.Context, f *framework.Framework, s *system, within time.Duration) {
+func settled(ctx context.Context, f *framework.Framework, s *system, limit time.Duration) {
 	ginkgo.GinkgoHelper()
 	client, namespace := f.ClientSet, f.Namespace.Name
 	gomega.Eventually(ctx, func(ctx context.Context) ([]string, error) {
@@ -208,12 +208,12 @@ func settled(ctx context.Context, f *framework.Framework, s *system, within time
 			return nil, err
 		}
 		return judge.Settled(deployments.Items, sets.Items, pods.Items, s.has), nil
-	}).WithTimeout(within).Should(gomega.BeEmpty(), "what is not as the Deployments ask")
+	}).WithTimeout(limit).Should(gomega.BeEmpty(), "what is not as the Deployments ask")
 }
 
 // waitReplaced returns the ready pod of Deployment churn that is not the one of
 // that UID.
-func waitReplaced(ctx context.Context, f *framework.Framework, s *system, old types.UID, n int, within time.Duration) v1.Pod {
+func waitReplaced(ctx context.Context, f *framework.Framework, s *system, old types.UID, n int, limit time.Duration) v1.Pod {
 	ginkgo.GinkgoHelper()
 	var found v1.Pod
 	gomega.Eventually(ctx, func(ctx context.Context) (string, error) {
@@ -233,8 +233,8 @@ func waitReplaced(ctx context.Context, f *framework.Framework, s *system, old ty
 			states = stateOf(&pod)
 		}
 		return states, nil
-	}).WithTimeout(long(within)).WithPolling(min(framework.Poll, long(framework.Poll))).Should(gomega.BeEmpty(),
-		"replacement %d of the pod, which is to be ready within %v", n, long(within))
+	}).WithTimeout(within(limit)).WithPolling(min(framework.Poll, long(framework.Poll))).Should(gomega.BeEmpty(),
+		"replacement %d of the pod, which is to be ready within %v", n, within(limit))
 	return found
 }
 

@@ -67,7 +67,7 @@ type address struct {
 
 // reaches returns when the pod has reached all of those names at the address, and
 // nobody else.
-func reaches(ctx context.Context, f *framework.Framework, from *v1.Pod, to address, names []string, within time.Duration, when string) {
+func reaches(ctx context.Context, f *framework.Framework, from *v1.Pod, to address, names []string, limit time.Duration, when string) {
 	ginkgo.GinkgoHelper()
 	gomega.Eventually(ctx, func(ctx context.Context) ([]string, error) {
 		d, err := dial(ctx, f, from, to.host, to.port, dialsEach*len(names))
@@ -75,7 +75,7 @@ func reaches(ctx context.Context, f *framework.Framework, from *v1.Pod, to addre
 			return nil, err
 		}
 		return d.Reached(names), nil
-	}).WithTimeout(long(within)).Should(gomega.BeEmpty(), "pods that pod %s on node %s reaches at %s:%d, %s", from.Name, from.Spec.NodeName, to.host, to.port, when)
+	}).WithTimeout(within(limit)).Should(gomega.BeEmpty(), "pods that pod %s on node %s reaches at %s:%d, %s", from.Name, from.Spec.NodeName, to.host, to.port, when)
 }
 
 // dialsEach is how often an address is dialled for each pod that is to answer there:

@@ -56,7 +56,15 @@ func (s *settings) checkAgainst(ctx context.Context, client clientset.Interface)
 	return nil
 }
 
-// long returns how long to wait or observe where a test says d.
+// long returns for how long something is observed, or how often it happens, where a
+// test says d.
 func long(d time.Duration) time.Duration {
 	return time.Duration(float64(d) / options.shorten)
+}
+
+// within returns how long something may take where a test says d: however much is
+// shortened, no machine is asked to be quicker than others.
+func within(d time.Duration) time.Duration {
+	const least = 30 * time.Second
+	return max(long(d), min(d, least))
 }

@@ -42,7 +42,7 @@ var _ = describe(func() {
 			}
 			return judge.Addresses(node, list.Items, len(pods)), nil
 		}
-		gomega.Eventually(ctx, problems).WithTimeout(long(time.Minute)).Should(gomega.BeEmpty(), "addresses of the pods of node %s", node.Name)
+		gomega.Eventually(ctx, problems).WithTimeout(within(time.Minute)).Should(gomega.BeEmpty(), "addresses of the pods of node %s", node.Name)
 		gomega.Consistently(ctx, problems).WithTimeout(long(steady)).Should(gomega.BeEmpty(), "addresses of the pods of node %s, after they were right", node.Name)
 	})
 })

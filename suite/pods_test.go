@@ -70,7 +70,7 @@ func waitRunning(ctx context.Context, f *framework.Framework, pods ...*v1.Pod) [
 			running[i] = *now
 		}
 		return "", nil
-	}).WithTimeout(long(podStart)).Should(gomega.BeEmpty(), "pods that do not run")
+	}).WithTimeout(within(podStart)).Should(gomega.BeEmpty(), "pods that do not run")
 	return running
 }
 

@@ -48,7 +48,7 @@ var _ = describe(func() {
 				}
 				return judge.Insufficient(now, request.resource, len(windows.nodes)), nil
 			}
-			gomega.Eventually(ctx, why).WithTimeout(long(time.Minute)).Should(gomega.BeEmpty(),
+			gomega.Eventually(ctx, why).WithTimeout(within(time.Minute)).Should(gomega.BeEmpty(),
 				"a pod that requests %s of %s, more than any of %d nodes has", tooMuch.String(), request.resource, len(windows.nodes))
 			// Meanwhile a pod that asks for nothing runs: it is the request that keeps
 			// the other pending.
