@@ -183,6 +183,7 @@ func TestResumeRefusesWhileE2ETestLives(t *testing.T) {
 	if !s.killed(3, s.args()...) {
 		t.Skip("the run was over before it could be killed")
 	}
+	s.dead() // of those that there are the first is named
 	sleep := exec.Command("sleep", "1000")
 	p, err := (&e2e.Binary{Path: sleep.Path}).Start(sleep.Args[1:], nil, &bytes.Buffer{})
 	if err != nil {
