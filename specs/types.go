@@ -58,6 +58,14 @@ const (
 	OpReadiness Suite = "op-readiness"
 )
 
+// Program returns the name of the suite's test binary.
+func (s Suite) Program() string {
+	if s == OpReadiness {
+		return "op-readiness.test"
+	}
+	return "e2e.test"
+}
+
 // SuiteOf returns the suite that a test is of. All tests of [OpReadiness], and no
 // others, carry its tag.
 func SuiteOf(test string) Suite {

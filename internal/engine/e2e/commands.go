@@ -9,9 +9,6 @@ import (
 	"github.com/windows-op-readiness/windows-op-readiness/specs"
 )
 
-// programs are the test binaries, by suite.
-var programs = map[specs.Suite]string{specs.Kubernetes: "e2e.test", specs.OpReadiness: "op-readiness.test"}
-
 // WriteCommands writes a shell script that runs a plan by hand.
 func WriteCommands(w io.Writer, p *result.Plan) error {
 	fmt.Fprintf(w, "# Kubernetes %s; run each line by itself, with KUBECONFIG set\n", p.KubernetesVersion)
@@ -26,7 +23,7 @@ func WriteCommands(w io.Writer, p *result.Plan) error {
 			}
 		}
 		fmt.Fprintf(w, "\n# %s, %s: %d tests\n", t.Phase, t.Conditions, len(names))
-		line := programs[specs.SuiteOf(t.Name)]
+		line := specs.SuiteOf(t.Name).Program()
 		for _, arg := range append(append(flags.Args(), "--ginkgo.v"), FocusArgs(names)...) {
 			line += " " + shellQuote(arg)
 		}

@@ -126,9 +126,9 @@ func match(c *specs.Case, s specs.Selector, list *specs.TestList) ([]specs.Liste
 		return nil, fmt.Errorf("case %s: %w", c.ID, err)
 	}
 	var found []specs.ListedTest
-	tests, of := list.Tests, "e2e.test "+list.Version
+	tests, of := list.Tests, s.Suite.Program()+" "+list.Version
 	if s.Suite == specs.OpReadiness {
-		tests, of = specs.OwnTests().Tests, "op-readiness.test"
+		tests, of = specs.OwnTests().Tests, s.Suite.Program()
 	}
 	for _, t := range tests {
 		if m.Matches(t.Name) {

@@ -542,15 +542,18 @@ func (b *batch) unanswered(t *result.PlannedTest, a *account, failures []result.
 	}
 }
 
+// program is the name of the test binary: whose failure it is.
+func (b *batch) program() string { return specs.SuiteOf(b.tests[0].Name).Program() }
+
 // ending tells how the process ended and what it said last.
 func (b *batch) ending() string {
 	if b.cause != "" {
-		return "e2e.test was stopped: " + b.cause
+		return b.program() + " was stopped: " + b.cause
 	}
 	if last := b.tail.String(); last != "" {
-		return fmt.Sprintf("e2e.test ended (%s), last saying: %s", b.Exit, redact.String(last))
+		return fmt.Sprintf("%s ended (%s), last saying: %s", b.program(), b.Exit, redact.String(last))
 	}
-	return fmt.Sprintf("e2e.test ended (%s) without a word", b.Exit)
+	return fmt.Sprintf("%s ended (%s) without a word", b.program(), b.Exit)
 }
 
 // cleanUp removes the namespaces of a process that could not do so itself.

@@ -174,7 +174,7 @@ func (e *engine) runLane(ctx context.Context, tests []*result.PlannedTest) {
 		rest := slices.DeleteFunc(slices.Clone(tests), func(t *result.PlannedTest) bool { return b.finished[t.ID] })
 		if len(rest) == len(tests) && !e.isStopped() {
 			for _, t := range rest {
-				b.finish(t, result.TestError, fmt.Sprintf("e2e.test ran none of %d tests: %s", len(rest), b.ending()))
+				b.finish(t, result.TestError, fmt.Sprintf("%s ran none of %d tests: %s", b.program(), len(rest), b.ending()))
 			}
 			return
 		}
