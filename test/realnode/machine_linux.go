@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -208,7 +209,11 @@ func checkKernel(ctx context.Context) error {
 			return fmt.Errorf("%s: %w", probe.what, err)
 		}
 	}
-	return os.Remove(cgroupProbe())
+	// Another process that looks at the same time may have removed it.
+	if err := os.Remove(cgroupProbe()); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
 }
 
 // output runs cmd and returns what it prints; the error carries the command
