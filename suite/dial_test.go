@@ -92,22 +92,23 @@ func client(ctx context.Context, f *framework.Framework, s *system, name string)
 	return &running[0]
 }
 
-// opposite finds the nodes of the system that is not under test. With Linux under test
-// there is no other system that runs containers.
+// opposite finds the nodes of the system that is beside Windows, Linux; also with Linux
+// under test.
 func opposite(ctx context.Context, f *framework.Framework) *system {
 	return findSystem(ctx, f.ClientSet, v1.Linux)
 }
 
 // ready returns the names of the ready pods with that label.
-func ready(ctx context.Context, f *framework.Framework, app string) []string {
-	ginkgo.GinkgoHelper()
+func ready(ctx context.Context, f *framework.Framework, app string) ([]string, error) {
 	pods, err := f.ClientSet.CoreV1().Pods(f.Namespace.Name).List(ctx, metav1.ListOptions{LabelSelector: "app=" + app})
-	framework.ExpectNoError(err, "listing pods")
+	if err != nil {
+		return nil, err
+	}
 	var names []string
 	for i := range pods.Items {
 		if p := &pods.Items[i]; p.DeletionTimestamp == nil && judge.Ready(p) {
 			names = append(names, p.Name)
 		}
 	}
-	return names
+	return names, nil
 }

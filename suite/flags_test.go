@@ -23,7 +23,7 @@ func (s *settings) register(flags *flag.FlagSet) {
 	flags.StringVar(&s.targetOS, "readiness.target-os", string(v1.Windows),
 		"The operating system under test, windows or linux. With linux, nothing is shown about Windows: it is for working on the tests.")
 	flags.Float64Var(&s.shorten, "readiness.shorten", 1,
-		"Divide the times that tests wait and observe by this, from 1 to 100. Refused where a Windows node is real.")
+		"Divide by this, from 1 to 100, for how long tests observe, and how long they wait, which is at least 30 s. Refused where a Windows node is real.")
 }
 
 func (s *settings) check() error {

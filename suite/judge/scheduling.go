@@ -46,7 +46,7 @@ func Insufficient(pod *v1.Pod, of v1.ResourceName, nodes int) string {
 	return fmt.Sprintf("the scheduler has not looked at pod %s", pod.Name)
 }
 
-var insufficient = regexp.MustCompile(`(\d+) Insufficient ([A-Za-z0-9./-]+)`)
+var insufficient = regexp.MustCompile(`(\d+) Insufficient ([A-Za-z0-9._/-]+)`)
 
 // shortOf reads from the scheduler's message how many nodes have too little of a
 // resource. What follows "preemption:" counts nodes once more.
