@@ -3,6 +3,8 @@ package suite
 import (
 	"context"
 	"fmt"
+	"net"
+	"strconv"
 	"time"
 
 	"github.com/onsi/ginkgo/v2"
@@ -22,14 +24,17 @@ const netexecPort = 8080
 
 // netexec returns a pod of the system that answers with its name, and can be told to
 // dial others; it has no name yet.
-func (s *system) netexec() *v1.Pod {
+func (s *system) netexec() *v1.Pod { return s.netexecAt(netexecPort) }
+
+// netexecAt returns one that serves at another port.
+func (s *system) netexecAt(port int32) *v1.Pod {
 	pod := s.pause()
 	pod.Spec.Containers = []v1.Container{{
 		Name: "netexec", Image: imageutils.GetE2EImage(imageutils.Agnhost),
-		Args:  []string{"netexec", fmt.Sprintf("--http-port=%d", netexecPort)},
-		Ports: []v1.ContainerPort{{ContainerPort: netexecPort}},
+		Args:  []string{"netexec", fmt.Sprintf("--http-port=%d", port)},
+		Ports: []v1.ContainerPort{{ContainerPort: port}},
 		ReadinessProbe: &v1.Probe{ProbeHandler: v1.ProbeHandler{
-			HTTPGet: &v1.HTTPGetAction{Path: "/hostname", Port: intstr.FromInt32(netexecPort)},
+			HTTPGet: &v1.HTTPGetAction{Path: "/hostname", Port: intstr.FromInt32(port)},
 		}},
 	}}
 	return pod
@@ -38,44 +43,62 @@ func (s *system) netexec() *v1.Pod {
 // dial asks a pod of netexec to dial an address so many times, and returns how often
 // each has answered.
 func dial(ctx context.Context, f *framework.Framework, from *v1.Pod, host string, port int32, times int) (*judge.Dialled, error) {
+	return dialBy(ctx, f, from, address{"127.0.0.1", netexecPort}, "http", address{host, port}, times)
+}
+
+// dialBy has whatever netexec answers at one address dial another, by http or udp. It is
+// asked from a pod, in which wget is, as it is not in a HostProcess container.
+func dialBy(ctx context.Context, f *framework.Framework, asker *v1.Pod, by address, protocol string, to address, times int) (*judge.Dialled, error) {
 	const most = 20 // with one request; netexec forgets all answers where the last dial fails
 	sum := &judge.Dialled{}
 	for times > 0 {
 		n := min(times, most)
 		times -= n
-		url := fmt.Sprintf("http://127.0.0.1:%d/dial?request=hostname&protocol=http&host=%s&port=%d&tries=%d", netexecPort, host, port, n)
+		url := fmt.Sprintf("http://%s/dial?request=hostname&protocol=%s&host=%s&port=%d&tries=%d", by, protocol, to.host, to.port, n)
 		said, _, err := e2epod.ExecWithOptionsContext(ctx, f, e2epod.ExecOptions{
 			Command:   []string{"wget", "-q", "-O", "-", url},
-			Namespace: from.Namespace, PodName: from.Name, ContainerName: from.Spec.Containers[0].Name,
+			Namespace: asker.Namespace, PodName: asker.Name, ContainerName: asker.Spec.Containers[0].Name,
 			CaptureStdout: true, CaptureStderr: true, Quiet: true,
 		})
 		if err != nil {
-			return nil, fmt.Errorf("running wget in pod %s: %w", from.Name, err)
+			return nil, fmt.Errorf("running wget in pod %s: %w", asker.Name, err)
 		}
 		if err := sum.Add([]byte(said)); err != nil {
-			return nil, fmt.Errorf("what pod %s says of its dials: %w", from.Name, err)
+			return nil, fmt.Errorf("what pod %s says of its dials: %w", asker.Name, err)
 		}
 	}
 	return sum, nil
 }
 
-// address is one at which a Service answers.
+// address is one at which something answers.
 type address struct {
 	host string
 	port int32
 }
 
+func (a address) String() string { return net.JoinHostPort(a.host, strconv.Itoa(int(a.port))) }
+
 // reaches returns when the pod has reached all of those names at the address, and
 // nobody else.
 func reaches(ctx context.Context, f *framework.Framework, from *v1.Pod, to address, names []string, limit time.Duration, when string) {
 	ginkgo.GinkgoHelper()
+	reachesBy(ctx, f, from, address{"127.0.0.1", netexecPort}, "http", to, names, limit, when)
+}
+
+// reachesBy returns when whatever dials for the pod has reached them, as dialBy does.
+func reachesBy(ctx context.Context, f *framework.Framework, asker *v1.Pod, by address, protocol string, to address, names []string, limit time.Duration, when string) {
+	ginkgo.GinkgoHelper()
+	who := fmt.Sprintf("pod %s on node %s", asker.Name, asker.Spec.NodeName)
+	if by.host != "127.0.0.1" {
+		who = by.String()
+	}
 	gomega.Eventually(ctx, func(ctx context.Context) ([]string, error) {
-		d, err := dial(ctx, f, from, to.host, to.port, dialsEach*len(names))
+		d, err := dialBy(ctx, f, asker, by, protocol, to, dialsEach*len(names))
 		if err != nil {
 			return nil, err
 		}
 		return d.Reached(names), nil
-	}).WithTimeout(within(limit)).Should(gomega.BeEmpty(), "pods that pod %s on node %s reaches at %s:%d, %s", from.Name, from.Spec.NodeName, to.host, to.port, when)
+	}).WithTimeout(within(limit)).Should(gomega.BeEmpty(), "pods that %s reaches at %s by %s, %s", who, to, protocol, when)
 }
 
 // dialsEach is how often an address is dialled for each pod that is to answer there:

@@ -14,6 +14,8 @@ import (
 	"k8s.io/kubernetes/test/e2e/framework"
 	imageutils "k8s.io/kubernetes/test/utils/image"
 	"k8s.io/utils/ptr"
+
+	"github.com/windows-op-readiness/windows-op-readiness/suite/judge"
 )
 
 // podStart is how long a pod may take to start, with an image to pull.
@@ -72,6 +74,20 @@ func waitRunning(ctx context.Context, f *framework.Framework, pods ...*v1.Pod) [
 		return "", nil
 	}).WithTimeout(within(podStart)).Should(gomega.BeEmpty(), "pods that do not run")
 	return running
+}
+
+// waitServing returns the pod when it is ready.
+func waitServing(ctx context.Context, f *framework.Framework, pod *v1.Pod) *v1.Pod {
+	ginkgo.GinkgoHelper()
+	var now *v1.Pod
+	gomega.Eventually(ctx, func(ctx context.Context) (string, error) {
+		var err error
+		if now, err = f.ClientSet.CoreV1().Pods(pod.Namespace).Get(ctx, pod.Name, metav1.GetOptions{}); err != nil || judge.Ready(now) {
+			return "", err
+		}
+		return stateOf(now), nil
+	}).WithTimeout(within(podStart)).Should(gomega.BeEmpty(), func() string { return "pods that are not ready" + logsOf(ctx, f, pod) })
+	return now
 }
 
 // stateOf says what a pod that does not run waits for.

@@ -229,7 +229,7 @@ func (b *bed) probe(base string) string {
 // probePod has all that a fault changes in pods.
 func probePod() *v1.Pod {
 	container := func(name string) v1.Container {
-		return v1.Container{Name: name, Image: "pause", VolumeMounts: []v1.VolumeMount{{Name: "share", MountPath: "/share"}}}
+		return v1.Container{Name: name, Image: "pause", Args: make([]string, 4), VolumeMounts: []v1.VolumeMount{{Name: "share", MountPath: "/share"}}}
 	}
 	return &v1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: "probe", Labels: map[string]string{"app": "churn"}},

@@ -27,6 +27,9 @@ const (
 
 	shareOne   = "Shared files should be read and written by three containers of a pod at once"
 	shareThree = "Shared files should be read and written by three pods of a node at once"
+
+	nodeAddress = "HostProcess pods should share the address of their node"
+	nodeBinding = "HostProcess pods should bind to the interfaces of their node"
 )
 
 // mutant is one thing that is broken, and what a test must say of it.
@@ -75,6 +78,12 @@ var groups = map[string]group{
 		{shareOne, "one container has a volume of its own", ownVolume, "a reads 0 whole lines of c, which wrote 50"},
 		{shareOne, "one container cannot write", readOnly, "a reads 0 whole lines of c, which wrote 50"},
 		{shareThree, "each pod has a folder of its own", ownFolder, "a had seen no line of b when it wrote its last one"},
+	}},
+	"hostprocess": {real, []mutant{
+		{nodeAddress, "the pod has a network of its own", ownNetwork, `pod hpc-server has the address .?"10.244.[0-9.]+.?": that is not of node real-linux`},
+		{nodeBinding, "the pod has a network of its own", ownNetwork, "cannot assign requested address"},
+		{nodeBinding, "the pod listens at all addresses", everywhere, "answers at 127.0.0.1:[0-9]+, where pod hpc-server does not listen by UDP"},
+		{nodeBinding, "another answers where the pod was", takeOver, "answers at [0-9.:]+ after pod hpc-server was deleted"},
 	}},
 }
 

@@ -28,12 +28,12 @@ func sources(t *testing.T) string {
 	return dir
 }
 
-// goFiles returns the content of the Go files below a folder, by path.
-func goFiles(t *testing.T, dir fs.FS) map[string]string {
+// sourceFiles returns the content of the Go files and scripts below a folder, by path.
+func sourceFiles(t *testing.T, dir fs.FS) map[string]string {
 	t.Helper()
 	found := map[string]string{}
 	err := fs.WalkDir(dir, ".", func(name string, entry fs.DirEntry, err error) error {
-		if err != nil || entry.IsDir() || path.Ext(name) != ".go" {
+		if err != nil || entry.IsDir() || !slices.Contains([]string{".go", ".ps1", ".sh"}, path.Ext(name)) {
 			return err
 		}
 		data, err := fs.ReadFile(dir, name)
@@ -57,7 +57,7 @@ func open(t *testing.T, archive []byte) *zip.Reader {
 
 func TestTheArchiveHoldsTheSources(t *testing.T) {
 	t.Parallel()
-	want := goFiles(t, os.DirFS(sources(t)))
+	want := sourceFiles(t, os.DirFS(sources(t)))
 	for name := range want {
 		if strings.HasSuffix(name, "_test.go") && strings.Contains(name, "/") {
 			delete(want, name) // tests of a package that the suite imports
@@ -67,7 +67,7 @@ func TestTheArchiveHoldsTheSources(t *testing.T) {
 		t.Fatal("there are no sources")
 	}
 	archive := open(t, packed)
-	is := goFiles(t, archive)
+	is := sourceFiles(t, archive)
 	for _, f := range archive.File {
 		switch content, there := want[f.Name]; {
 		case !there:
@@ -156,7 +156,7 @@ func pack(t *testing.T, files map[string]string, how packing) []byte {
 func TestTheHashIsOfNamesAndContents(t *testing.T) {
 	t.Parallel()
 	for _, how := range []packing{{zip.Deflate, false}, {zip.Store, true}} {
-		if hash := hashIt(t, pack(t, goFiles(t, open(t, packed)), how)); hash != Hash() {
+		if hash := hashIt(t, pack(t, sourceFiles(t, open(t, packed)), how)); hash != Hash() {
 			t.Errorf("the same files, packed as %+v, have another hash", how)
 		}
 	}
@@ -167,7 +167,7 @@ func TestTheHashIsOfNamesAndContents(t *testing.T) {
 		"a file more": func(files map[string]string) { files["judge/empty.go"] = "" },
 		"a file less": func(files map[string]string) { delete(files, name) },
 	} {
-		files := goFiles(t, open(t, packed))
+		files := sourceFiles(t, open(t, packed))
 		if files[name] == "" {
 			t.Fatalf("%s is not packed", name)
 		}

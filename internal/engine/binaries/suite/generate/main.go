@@ -15,6 +15,7 @@ import (
 	"path"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/windows-op-readiness/windows-op-readiness/internal/engine/binaries/pins"
@@ -63,13 +64,13 @@ func require(dir string) error {
 	return os.WriteFile(filepath.Join(dir, "go.sum"), sum, 0o644)
 }
 
-// pack packs the Go files that the binary is made of: those of the suite, and
-// those of its other packages but for their tests.
+// pack packs what the binary is made of: the Go files of the suite and the scripts
+// that it embeds, and the Go files of its other packages but for their tests.
 func pack(sources fs.FS) ([]byte, error) {
 	var out bytes.Buffer
 	archive := zip.NewWriter(&out)
 	err := fs.WalkDir(sources, ".", func(name string, entry fs.DirEntry, err error) error {
-		if err != nil || entry.IsDir() || path.Ext(name) != ".go" ||
+		if err != nil || entry.IsDir() || !slices.Contains([]string{".go", ".ps1", ".sh"}, path.Ext(name)) ||
 			strings.HasSuffix(name, "_test.go") && path.Dir(name) != "." {
 			return err
 		}
