@@ -45,6 +45,7 @@ type record struct {
 	WindowsVersion    string `json:"windowsVersion"`
 	BindAddress       string `json:"bindAddress"`
 	JoinAddress       string `json:"joinAddress,omitempty"`
+	Commands          string `json:"commands,omitempty"`
 	// Kubeconfigs are the user's files that were given the context.
 	Kubeconfigs []publication `json:"kubeconfigs,omitempty"`
 	// Ready is set last of all: without it the cluster is half made.
@@ -64,7 +65,7 @@ func newRecord(o Options) *record {
 	return &record{
 		Schema: recordSchema, KubernetesVersion: o.KubernetesVersion,
 		LinuxNodes: o.LinuxNodes, WindowsNodes: o.WindowsNodes, WindowsVersion: o.WindowsVersion,
-		BindAddress: o.BindAddress, JoinAddress: o.JoinAddress,
+		BindAddress: o.BindAddress, JoinAddress: o.JoinAddress, Commands: o.Commands,
 	}
 }
 
@@ -81,6 +82,7 @@ func (r *record) difference(o Options) string {
 		{"Windows version", r.WindowsVersion, o.WindowsVersion},
 		{"bind address", r.BindAddress, o.BindAddress},
 		{"address for real nodes", r.JoinAddress, o.JoinAddress},
+		{"folder of commands", r.Commands, o.Commands},
 	} {
 		if part.have != part.ask {
 			all = append(all, fmt.Sprintf("%s %v instead of %v", part.what, part.have, part.ask))

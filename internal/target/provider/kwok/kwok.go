@@ -75,6 +75,11 @@ type Options struct {
 	// Kubeconfig, when set, is a file that gets the cluster's context too, as
 	// its current one; what else is in the file stays.
 	Kubeconfig string
+	// Commands, when set, is a folder with commands, and somebody else plays pods
+	// that are for Windows: they wait for [PlayedAnnotation] before they run. Their
+	// logs and their exec are what objects Logs and Exec of kwok say; a command is
+	// looked for in this folder first.
+	Commands string
 }
 
 // DefaultOptions is the smallest cluster that the standard allows, at the
@@ -130,6 +135,9 @@ func (o Options) Validate() error {
 	}
 	if o.JoinAddress != "" && net.ParseIP(o.JoinAddress) == nil {
 		faults = append(faults, fmt.Errorf("address for real nodes %q: use an IP address of this machine", o.JoinAddress))
+	}
+	if o.Commands != "" && !filepath.IsAbs(o.Commands) {
+		faults = append(faults, fmt.Errorf("folder of commands %q: use an absolute path", o.Commands))
 	}
 	return errors.Join(faults...)
 }

@@ -29,12 +29,12 @@ func (h handOut) Get(_ context.Context, _ string, names ...binaries.Name) (map[b
 }
 
 func TestWrongOptionsAreAllNamed(t *testing.T) {
-	o := kwok.Options{Name: "../x", KubernetesVersion: "latest", LinuxNodes: -1, WindowsNodes: 101, WindowsVersion: "xp", BindAddress: "everywhere"}
+	o := kwok.Options{Name: "../x", KubernetesVersion: "latest", LinuxNodes: -1, WindowsNodes: 101, WindowsVersion: "xp", BindAddress: "everywhere", Commands: "bin"}
 	err := o.Validate()
 	if err == nil {
 		t.Fatal("no error")
 	}
-	for _, part := range []string{`"../x"`, `"latest"`, "-1 Linux", "101 Windows", `"xp"`, "ltsc2019, ltsc2022, ltsc2025", `"everywhere"`} {
+	for _, part := range []string{`"../x"`, `"latest"`, "-1 Linux", "101 Windows", `"xp"`, "ltsc2019, ltsc2022, ltsc2025", `"everywhere"`, `"bin"`} {
 		if !strings.Contains(err.Error(), part) {
 			t.Errorf("%q is not in %q", part, err)
 		}

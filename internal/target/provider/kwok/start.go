@@ -23,6 +23,20 @@ import (
 //go:embed stages.yaml
 var stages []byte
 
+// PlayedAnnotation is on a pod for Windows from the moment when it may run, in a
+// cluster whose [Options] name a folder of commands.
+const PlayedAnnotation = "op-readiness/played"
+
+// stagesFor returns the stages of a cluster that o describes.
+func stagesFor(o Options) []byte {
+	if o.Commands == "" {
+		return stages
+	}
+	const pending = "      - {key: .status.phase, operator: In, values: [Pending]}\n"
+	waits := fmt.Sprintf("      - {key: 'select(.spec.os.name == \"windows\" and .metadata.annotations[%q] == null)', operator: DoesNotExist}\n", PlayedAnnotation)
+	return bytes.Replace(stages, []byte(pending), []byte(pending+waits), 1)
+}
+
 // errPortTaken says that somebody else took a port between choosing and using
 // it.
 var errPortTaken = errors.New("a port was taken by another process meanwhile")
@@ -48,7 +62,7 @@ func (p *Provider) start(ctx context.Context, c *cluster, o Options, paths map[b
 	if err != nil {
 		return err
 	}
-	config = slices.Concat(config, []byte("---\n"), stages)
+	config = slices.Concat(config, []byte("---\n"), stagesFor(o))
 	if err := writeFile(c.configFile(), config); err != nil {
 		return err
 	}
@@ -147,10 +161,15 @@ func kwokctlConfig(c *cluster, o Options, paths map[binaries.Name]string, ports 
 			"kubelet-client-key", filepath.Join(pki, "admin.key"))
 		certificateNames = append(certificateNames, o.JoinAddress)
 	}
+	var objects []string // kinds of objects that kwok listens to
+	if o.Commands != "" {
+		objects = []string{"Logs", "Exec"}
+	}
 	return map[string]any{
 		"apiVersion": "config.kwok.x-k8s.io/v1alpha1",
 		"kind":       "KwokctlConfiguration",
 		"options": map[string]any{
+			"enableCRDs":                  objects,
 			"runtime":                     "binary",
 			"bindAddress":                 loopback, // etcd asks nobody who they are
 			"etcdBinary":                  paths[binaries.Etcd],
@@ -191,7 +210,11 @@ func (p *Provider) kwokctl(ctx context.Context, c *cluster, paths map[binaries.N
 	}
 	cmd := exec.CommandContext(ctx, paths[binaries.Kwokctl], args...)
 	cmd.Dir = c.dir
-	cmd.Env = c.environ(p.environ(), filepath.Dir(paths[binaries.Kubectl]))
+	record, err := c.readRecord()
+	if err != nil {
+		return err
+	}
+	cmd.Env = c.environ(p.environ(), filepath.Dir(paths[binaries.Kubectl]), record.Commands)
 	cmd.WaitDelay = time.Second
 	var output bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &output, &output
@@ -207,15 +230,19 @@ func (p *Provider) kwokctl(ctx context.Context, c *cluster, paths map[binaries.N
 
 // environ returns the environment of kwokctl: base without what would steer
 // kwokctl otherwise, its working folder, and first in the PATH the folder of
-// the kubectl that it is to use.
-func (c *cluster) environ(base []string, kubectlDir string) []string {
+// commands, where there is one, and that of the kubectl that it is to use.
+func (c *cluster) environ(base []string, kubectlDir, commands string) []string {
 	var environ []string
-	path := kubectlDir
+	first := kubectlDir
+	if commands != "" {
+		first = commands + string(filepath.ListSeparator) + kubectlDir
+	}
+	path := first
 	for _, entry := range base {
 		key, value, _ := strings.Cut(entry, "=")
 		switch {
 		case key == "PATH":
-			path = kubectlDir + string(filepath.ListSeparator) + value
+			path = first + string(filepath.ListSeparator) + value
 		case strings.HasPrefix(key, "KWOK_"), key == "KUBECONFIG":
 		default:
 			environ = append(environ, entry)
