@@ -1,39 +1,28 @@
 package githubtest
 
 import (
-	"archive/tar"
 	"bytes"
-	"compress/gzip"
 	"context"
-	"crypto/sha512"
-	"encoding/base64"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/getkin/kin-openapi/openapi3"
 	"github.com/getkin/kin-openapi/openapi3filter"
 	"github.com/getkin/kin-openapi/routers"
 
-	"github.com/windows-op-readiness/windows-op-readiness/internal/engine/binaries"
+	"github.com/windows-op-readiness/windows-op-readiness/test/npm"
 )
 
-// The npm package that holds GitHub's description of its API, and its checksum
-// as the registry publishes it: https://github.com/octokit/openapi
-const (
-	descriptionPackage = "@octokit/openapi"
-	descriptionVersion = "23.0.2"
-	descriptionSum     = "sha512-pV8M7L9GY23AybNvTmo2nyjmpmnt6+2sRE/tqr0ZLQcPS4lnw7u5eZGNmwRNkBC3D7gZXbFx5AHzLUVRBXGDhg=="
-	descriptionFile    = "package/generated/api.github.com.json"
-)
+// octokit holds GitHub's description of its API: https://github.com/octokit/openapi
+var octokit = npm.Package{
+	Name: "@octokit/openapi", Version: "23.0.2",
+	Sum: "sha512-pV8M7L9GY23AybNvTmo2nyjmpmnt6+2sRE/tqr0ZLQcPS4lnw7u5eZGNmwRNkBC3D7gZXbFx5AHzLUVRBXGDhg==",
+}
 
 // Description is GitHub's description of the part of its API that is played.
 type Description struct{ doc *openapi3.T }
@@ -57,80 +46,11 @@ var Describe = sync.OnceValues(func() (*Description, error) {
 
 // description returns the whole description, of 13 MB.
 func description() ([]byte, error) {
-	cache, err := binaries.DefaultDir(os.Getenv)
+	path, err := octokit.File("generated/api.github.com.json")
 	if err != nil {
 		return nil, err
 	}
-	path := filepath.Join(cache, "github-openapi", descriptionVersion, filepath.Base(descriptionFile))
-	if data, err := os.ReadFile(path); err == nil {
-		return data, nil
-	}
-	data, err := download()
-	if err != nil {
-		return nil, fmt.Errorf("getting %s %s: %w", descriptionPackage, descriptionVersion, err)
-	}
-	if err := keep(path, data); err != nil {
-		return nil, err
-	}
-	return data, nil
-}
-
-// keep writes a file that several processes may want at once.
-func keep(path string, data []byte) error {
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		return err
-	}
-	file, err := os.CreateTemp(filepath.Dir(path), "new-")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(file.Name())
-	_, err = file.Write(data)
-	if err := errors.Join(err, file.Close()); err != nil {
-		return err
-	}
-	return os.Rename(file.Name(), path)
-}
-
-func download() ([]byte, error) {
-	dir, err := os.MkdirTemp("", "octokit-openapi-")
-	if err != nil {
-		return nil, err
-	}
-	defer os.RemoveAll(dir)
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, "npm", "pack", "--fetch-retries", "0", "--silent", "--pack-destination", dir, descriptionPackage+"@"+descriptionVersion)
-	cmd.Dir = dir
-	if output, err := cmd.CombinedOutput(); err != nil {
-		return nil, fmt.Errorf("npm pack: %w: %.300s", err, output)
-	}
-	files, err := filepath.Glob(filepath.Join(dir, "*.tgz"))
-	if err != nil || len(files) != 1 {
-		return nil, fmt.Errorf("npm pack made %d archives", len(files))
-	}
-	data, err := os.ReadFile(files[0])
-	if err != nil {
-		return nil, err
-	}
-	sum := sha512.Sum512(data)
-	if found := "sha512-" + base64.StdEncoding.EncodeToString(sum[:]); found != descriptionSum {
-		return nil, fmt.Errorf("its checksum is %s, and not %s", found, descriptionSum)
-	}
-	unzipped, err := gzip.NewReader(bytes.NewReader(data))
-	if err != nil {
-		return nil, err
-	}
-	archive := tar.NewReader(unzipped)
-	for {
-		header, err := archive.Next()
-		if err != nil {
-			return nil, fmt.Errorf("looking for %s: %w", descriptionFile, err)
-		}
-		if header.Name == descriptionFile {
-			return io.ReadAll(archive)
-		}
-	}
+	return os.ReadFile(path)
 }
 
 // prune leaves of a description only some paths and what they refer to: to load
