@@ -26,6 +26,7 @@ import (
 	"github.com/windows-op-readiness/windows-op-readiness/specs"
 	"github.com/windows-op-readiness/windows-op-readiness/test/kwoktest"
 	"github.com/windows-op-readiness/windows-op-readiness/test/nodetest"
+	"github.com/windows-op-readiness/windows-op-readiness/test/scripted"
 )
 
 // shorten divides the times for which tests wait and observe.
@@ -40,6 +41,8 @@ type bed struct {
 	binary  *e2e.Binary
 	// containers says that there is a node on which containers run.
 	containers bool
+	// player plays the Windows pods, where they are scripted.
+	player *scripted.Player
 }
 
 // simulated is a bed of nodes on which nothing runs.
@@ -55,6 +58,16 @@ func real(t *testing.T) *bed {
 	b := newBed(t, nodetest.Up(t).Cluster)
 	b.flags.Extra = append(b.flags.Extra, "--readiness.target-os=linux")
 	b.containers = true
+	return b
+}
+
+// played is a bed of nodes whose Windows pods answer from a script: it shows the flow of
+// a test, and nothing of Windows.
+func played(t *testing.T) *bed {
+	t.Helper()
+	cluster, player := scripted.Up(t, script, commands, func(o *kwok.Options) { o.WindowsNodes = 4 })
+	b := newBed(t, cluster)
+	b.player = player
 	return b
 }
 

@@ -1,0 +1,50 @@
+package mutants_test
+
+import (
+	"fmt"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/windows-op-readiness/windows-op-readiness/test/scripted"
+)
+
+// commands are those that the Windows pods of a script answer.
+var commands []string
+
+// script is what Windows pods answer where nothing is broken. All of it is invented: no
+// test of ours has run on Windows yet.
+func script(pod *v1.Pod) (scripted.Answer, bool) {
+	base, _, _ := strings.Cut(pod.Name, "-")
+	if of := scripts[base]; of != nil {
+		return of(pod)
+	}
+	return scripted.Answer{}, false
+}
+
+// scripts are the answers of pods by what their names begin with.
+var scripts = map[string]scripted.Script{
+	"defender": defenderSays,
+}
+
+// says is the answer of a pod whose script has found that, as JSON.
+func says(format string, args ...any) (scripted.Answer, bool) {
+	return scripted.Answer{Source: scripted.Invented, Log: "op-readiness: " + fmt.Sprintf(format, args...) + "\r\n"}, true
+}
+
+// defenderSays is what four nodes say, each of which leaves containerd alone in a way of
+// its own.
+func defenderSays(pod *v1.Pod) (scripted.Answer, bool) {
+	const containerd = `"containerd":"C:\\Program Files\\containerd\\containerd.exe","command":"\"C:\\Program Files\\containerd\\containerd.exe\" --run-service"`
+	const folders = `"root":"\"C:\\\\ProgramData\\\\containerd\\\\root\"","state":"\"C:\\\\ProgramData\\\\containerd\\\\state\""`
+	const moved = `"root":"'D:\\containerd\\root'","state":"'D:\\containerd\\state'"`
+	switch pod.Name {
+	case "defender-0":
+		return says(`{"service":"Running","mode":"Normal","processes":["containerd.exe"],"paths":[],%s,%s}`, containerd, folders)
+	case "defender-1":
+		return says(`{"service":"Running","mode":"Normal","processes":["kubelet.exe"],"paths":["D:\\containerd"],%s,%s}`, containerd, moved)
+	case "defender-2":
+		return says(`{"service":"","mode":"","processes":[],"paths":[],%s,%s}`, containerd, folders)
+	}
+	return says(`{"service":"Running","mode":"Passive Mode","processes":[],"paths":[],%s,%s}`, containerd, folders)
+}
