@@ -3,6 +3,7 @@ package mutants_test
 import (
 	"context"
 	"regexp"
+	"strings"
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -10,17 +11,20 @@ import (
 	"github.com/windows-op-readiness/windows-op-readiness/test/scripted"
 )
 
-// answers has the pods of those names answer something else, where their answer matches.
-// An answer that does not match is no fault at all, and refused.
+// answers has the pods of those names answer something else in one place; in place of
+// everything, where old is "". An answer without that place is no fault, and refused.
 func answers(pods, old, instead string) fault {
-	named, said := regexp.MustCompile(pods), regexp.MustCompile(old)
+	named := regexp.MustCompile(pods)
 	return func(b *bed) func() {
 		return b.player.Change(func(pod *v1.Pod, a scripted.Answer) scripted.Answer {
-			if named.MatchString(pod.Name) {
-				if !said.MatchString(a.Log) {
-					b.Errorf("pod %s says %q, in which %q is not: nothing is broken", pod.Name, a.Log, old)
-				}
-				a.Log = said.ReplaceAllLiteralString(a.Log, instead)
+			switch {
+			case !named.MatchString(pod.Name):
+			case old == "":
+				a.Log = instead
+			case !strings.Contains(a.Log, old):
+				b.Errorf("pod %s says %q, in which %q is not: nothing is broken", pod.Name, a.Log, old)
+			default:
+				a.Log = strings.Replace(a.Log, old, instead, 1)
 			}
 			return a
 		})

@@ -42,11 +42,12 @@ func (a Answer) check() error {
 func criLog(text string, at time.Time) string {
 	var file strings.Builder
 	for line := range strings.Lines(text) {
-		tag, whole := "P", false
-		if line, whole = strings.CutSuffix(line, "\n"); whole {
+		said, whole := strings.CutSuffix(line, "\n")
+		tag := "P" // a part of a line
+		if whole {
 			tag = "F"
 		}
-		fmt.Fprintf(&file, "%s stdout %s %s\n", at.UTC().Format(time.RFC3339Nano), tag, line)
+		fmt.Fprintf(&file, "%s stdout %s %s\n", at.UTC().Format(time.RFC3339Nano), tag, said)
 	}
 	return file.String()
 }
