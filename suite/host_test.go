@@ -61,7 +61,7 @@ func (s *system) scripted(pod *v1.Pod, script string, env map[string]string) *v1
 	framework.ExpectNoError(err, "there is no script %s for %s", script, s.os)
 	command := []string{"sh", "-c", string(text)}
 	if s.os == v1.Windows {
-		command = powerShell(string(text))
+		command = powerShell(string(text), pod)
 	}
 	c := &pod.Spec.Containers[0]
 	c.Name, c.Image, c.Command, c.Args = script, imageutils.GetE2EImage(imageutils.Agnhost), command, nil
@@ -72,10 +72,15 @@ func (s *system) scripted(pod *v1.Pod, script string, env map[string]string) *v1
 	return pod
 }
 
-// powerShell returns the command that runs a script and prints its value as the
-// answer. Windows PowerShell is called by its path, since a container of agnhost does
-// not look for programs there.
-func powerShell(script string) []string {
+// powerShell returns the command that runs a script in the pod and prints its value as
+// the answer. A HostProcess pod has the host's Windows PowerShell, by its path, since a
+// container of agnhost does not look for programs there; others have PowerShell Core,
+// of agnhost's image.
+func powerShell(script string, pod *v1.Pod) []string {
+	program := `C:\Program Files\PowerShell\pwsh.exe`
+	if pod.Spec.SecurityContext != nil && pod.Spec.SecurityContext.WindowsOptions != nil {
+		program = `C:\Windows\System32\WindowsPowerShell\v1.0\powershell.exe`
+	}
 	text := "$ErrorActionPreference = 'Stop'; $ProgressPreference = 'SilentlyContinue'\n" +
 		"$answer = & {\n" + script + "\n}\n" +
 		"[Console]::Out.WriteLine('op-readiness: ' + ($answer | ConvertTo-Json -Compress -Depth 8))\n"
@@ -83,8 +88,7 @@ func powerShell(script string) []string {
 	for _, unit := range utf16.Encode([]rune(text)) {
 		encoded = binary.LittleEndian.AppendUint16(encoded, unit)
 	}
-	return []string{`C:\Windows\System32\WindowsPowerShell\v1.0\powershell.exe`, "-NoProfile", "-NonInteractive",
-		"-EncodedCommand", base64.StdEncoding.EncodeToString(encoded)}
+	return []string{program, "-NoProfile", "-NonInteractive", "-EncodedCommand", base64.StdEncoding.EncodeToString(encoded)}
 }
 
 // scriptWithin is how long a script may take, apart from its pod's start.

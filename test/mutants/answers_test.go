@@ -24,7 +24,8 @@ func script(pod *v1.Pod) (scripted.Answer, bool) {
 
 // scripts are the answers of pods by what their names begin with.
 var scripts = map[string]scripted.Script{
-	"defender": defenderSays,
+	"defender":   defenderSays,
+	"privileged": privilegedSays,
 }
 
 // says is the answer of a pod whose script has found that, as JSON.
@@ -47,4 +48,17 @@ func defenderSays(pod *v1.Pod) (scripted.Answer, bool) {
 		return says(`{"service":"","mode":"","processes":[],"paths":[],%s,%s}`, containerd, folders)
 	}
 	return says(`{"service":"Running","mode":"Passive Mode","processes":[],"paths":[],%s,%s}`, containerd, folders)
+}
+
+// privilegedSays is what the host of a node of Windows Server 2022 can do, and what an
+// ordinary container of agnhost cannot.
+func privilegedSays(pod *v1.Pod) (scripted.Answer, bool) {
+	made := fmt.Sprintf("read=op-readiness-%s left=0", pod.Namespace)
+	switch pod.Name {
+	case "privileged-host":
+		return says(`{"found":{"services":"hns=Running vmcompute=Running","kubelet":"4242","systems":"1f6a 77b0","settings":%q,"group":%q,"event":"2026-01-01T00:00:00 EventLog 6013","build":"20348"},"failed":{}}`, made, made)
+	case "privileged-control":
+		return says(`{"found":{"settings":%q},"failed":{"services":"Cannot find any service with service name 'hns'.","kubelet":"Cannot find a process with the name \"kubelet\".","systems":"Unable to load DLL 'vmcompute.dll'","group":"The term 'Get-LocalGroup' is not recognized","event":"There is not an event log","build":"The term 'Get-CimInstance' is not recognized"}}`, made)
+	}
+	return scripted.Answer{}, false
 }

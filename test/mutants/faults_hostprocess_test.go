@@ -2,6 +2,7 @@ package mutants_test
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,6 +17,14 @@ var ownNetwork = mutate("hpc", `[
 	JSONPatch{op: "add", path: "/spec/hostNetwork", value: false},
 	JSONPatch{op: "add", path: "/metadata/annotations", value: {"mutant": "yes"}}]`,
 	func(pod *v1.Pod) bool { return pod.Annotations["mutant"] != "" })
+
+// hostPID has pods of those names see the processes of their node, or not.
+func hostPID(names string, sees bool) fault {
+	return mutate("privileged", fmt.Sprintf(`object.metadata.?name.orValue("").matches("^(%s|probe)$") ? [
+	JSONPatch{op: "add", path: "/spec/hostPID", value: %v},
+	JSONPatch{op: "add", path: "/metadata/annotations", value: {"mutant": "yes"}}] : []`, names, sees),
+		func(pod *v1.Pod) bool { return pod.Annotations["mutant"] != "" })
+}
 
 // everywhere has netexec listen by UDP at all addresses, whichever it is to.
 var everywhere = mutate("hpc", `has(object.spec.containers[0].args) && size(object.spec.containers[0].args) == 4 ?

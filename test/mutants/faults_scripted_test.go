@@ -31,6 +31,32 @@ func answers(pods, old, instead string) fault {
 	}
 }
 
+// both breaks two things, which are one.
+func both(one, other fault) fault {
+	return func(b *bed) func() {
+		undoOne := one(b)
+		undoOther := other(b)
+		return func() {
+			undoOther()
+			undoOne()
+		}
+	}
+}
+
+// answersAs has a pod answer as another does where nothing is broken.
+func answersAs(name, other string) fault {
+	return func(b *bed) func() {
+		return b.player.Change(func(pod *v1.Pod, a scripted.Answer) scripted.Answer {
+			if pod.Name == name {
+				as := pod.DeepCopy()
+				as.Name = other
+				a, _ = script(as)
+			}
+			return a
+		})
+	}
+}
+
 // refusePrivileged has Pod Security refuse privileged pods in the namespaces of a test.
 func refusePrivileged(base string) fault {
 	const label = "pod-security.kubernetes.io/enforce"

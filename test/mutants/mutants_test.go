@@ -30,6 +30,8 @@ const (
 
 	defender = "Microsoft Defender should exclude containerd on every Windows node"
 
+	privileged = "HostProcess pods should use privileged system interfaces"
+
 	nodeAddress = "HostProcess pods should share the address of their node"
 	nodeBinding = "HostProcess pods should bind to the interfaces of their node"
 )
@@ -89,7 +91,22 @@ var groups = map[string]group{
 		{defender, "the script fails", answers("^defender-2$", "", "Get-CimInstance : Access is denied.\r\n"), `asking node windows-3: script defender: it gives no answer, but says "Get-CimInstance : Access is denied`},
 		{defender, "HostProcess pods are refused", refusePrivileged("defender"), `the cluster's admission refuses pod defender-0, without which the test cannot be run: .*violates PodSecurity "baseline:.*hostProcess`},
 	}},
+	"privileged": {played, []mutant{
+		{privileged, "a service does not run", answers("^privileged-host$", "vmcompute=Running", "vmcompute=Stopped"), `services: it found .*vmcompute=Stopped`},
+		{privileged, "the compute service refuses to answer", both(
+			answers("^privileged-host$", `"systems":"1f6a 77b0",`, ""),
+			answers("^privileged-host$", `"failed":{}`, `"failed":{"systems":"HcsEnumerateComputeSystems returned 0x80070005"}`)), `systems: it failed: HcsEnumerateComputeSystems returned 0x80070005`},
+		{privileged, "no compute system is seen", answers("^privileged-host$", `"1f6a 77b0"`, `""`), `systems: it found `},
+		{privileged, "the kubelet's process is not seen", answers("^privileged-host$", `"kubelet":"4242"`, `"kubelet":""`), `kubelet: it found `},
+		{privileged, "a group cannot be removed", answers("^privileged-host$", `left=0","event"`, `left=1","event"`), `group: it found .* left=1`},
+		{privileged, "the build is not the node's", answers("^privileged-host$", "20348", "17763"), `build: it found .*17763`},
+		{privileged, "an ordinary container can do the same", answersAs("privileged-control", "privileged-host"), `what an ordinary pod on node windows-1 is to fail in(.|\n)*services: an ordinary container found`},
+		{privileged, "nothing is tried in an ordinary container", answers("^privileged-control$", "", ""), `in an ordinary pod on node windows-1: script privileged: it gives no answer`},
+		{privileged, "HostProcess pods are refused", refusePrivileged("privileged"), `the cluster's admission refuses pod privileged-host, .*violates PodSecurity`},
+	}},
 	"hostprocess": {real, []mutant{
+		{privileged, "a HostProcess pod sees its own processes alone", hostPID("privileged-host", false), "kubelet: it failed: no process kubelet is seen"},
+		{privileged, "an ordinary container sees those of its node", hostPID("privileged-control", true), `kubelet: an ordinary container found`},
 		{nodeAddress, "the pod has a network of its own", ownNetwork, `pod hpc-server has the address .?"10.244.[0-9.]+.?": that is not of node real-linux`},
 		{nodeBinding, "the pod has a network of its own", ownNetwork, "cannot assign requested address"},
 		{nodeBinding, "the pod listens at all addresses", everywhere, "answers at 127.0.0.1:[0-9]+, where pod hpc-server does not listen by UDP"},
