@@ -153,7 +153,7 @@ func logWhenEnded(ctx context.Context, f *framework.Framework, pod *v1.Pod) stri
 			return "", nil
 		}
 		return stateOf(now), nil
-	}).WithTimeout(within(podStart)+scriptWithin).Should(gomega.BeEmpty(), "pods on node %s that do not end", pod.Spec.NodeSelector[v1.LabelHostname])
+	}).WithTimeout(within(podStart)+scriptWithin).WithPolling(min(framework.Poll, long(framework.Poll))).Should(gomega.BeEmpty(), "pods on node %s that do not end", pod.Spec.NodeSelector[v1.LabelHostname])
 	if len(last.Status.ContainerStatuses) == 0 {
 		return fmt.Sprintf("%s: %s", stateOf(last), last.Status.Message)
 	}

@@ -72,7 +72,7 @@ func waitRunning(ctx context.Context, f *framework.Framework, pods ...*v1.Pod) [
 			running[i] = *now
 		}
 		return "", nil
-	}).WithTimeout(within(podStart)).Should(gomega.BeEmpty(), "pods that do not run")
+	}).WithTimeout(within(podStart)).WithPolling(min(framework.Poll, long(framework.Poll))).Should(gomega.BeEmpty(), "pods that do not run")
 	return running
 }
 
@@ -86,7 +86,7 @@ func waitServing(ctx context.Context, f *framework.Framework, pod *v1.Pod) *v1.P
 			return "", err
 		}
 		return stateOf(now), nil
-	}).WithTimeout(within(podStart)).Should(gomega.BeEmpty(), func() string { return "pods that are not ready" + logsOf(ctx, f, pod) })
+	}).WithTimeout(within(podStart)).WithPolling(min(framework.Poll, long(framework.Poll))).Should(gomega.BeEmpty(), func() string { return "pods that are not ready" + logsOf(ctx, f, pod) })
 	return now
 }
 

@@ -10,7 +10,7 @@ import (
 )
 
 // commands are those that the Windows pods of a script answer.
-var commands []string
+var commands = []string{"wget"}
 
 // script is what Windows pods answer where nothing is broken. All of it is invented: no
 // test of ours has run on Windows yet.
@@ -25,6 +25,7 @@ func script(pod *v1.Pod) (scripted.Answer, bool) {
 // scripts are the answers of pods by what their names begin with.
 var scripts = map[string]scripted.Script{
 	"defender":   defenderSays,
+	"hcn":        hcnSays,
 	"privileged": privilegedSays,
 }
 
@@ -61,4 +62,34 @@ func privilegedSays(pod *v1.Pod) (scripted.Answer, bool) {
 		return says(`{"found":{"settings":%q},"failed":{"services":"Cannot find any service with service name 'hns'.","kubelet":"Cannot find a process with the name \"kubelet\".","systems":"Unable to load DLL 'vmcompute.dll'","group":"The term 'Get-LocalGroup' is not recognized","event":"There is not an event log","build":"The term 'Get-CimInstance' is not recognized"}}`, made)
 	}
 	return scripted.Answer{}, false
+}
+
+// hcnSays is what is seen of host networks step by step, and what dials another pod.
+func hcnSays(pod *v1.Pod) (scripted.Answer, bool) {
+	with := func(port string) (scripted.Answer, bool) {
+		return says(`{"failed":"","networks":[{"id":"a0","name":"nat"},{"id":"a1","name":"cbr0"},{"id":"b2","name":"op-readiness-%s"}],"own":[{"type":"Private","subnets":["192.0.2.0/28"]}],"endpoints":[{"address":"192.0.2.5","rules":["Block In 6 %s"]}]}`, pod.Namespace, port)
+	}
+	switch strings.TrimPrefix(pod.Name, "hcn-") {
+	case "make", "read":
+		return with("445")
+	case "change", "read-changed":
+		return with("139")
+	case "before", "remove", "after", "cleanup":
+		return says(`{"failed":"","networks":[{"id":"a0","name":"nat"},{"id":"a1","name":"cbr0"}],"own":[],"endpoints":[]}`)
+	case "control":
+		return says(`{"failed":"Unable to load DLL 'vmcompute.dll' or one of its dependencies","networks":[],"own":[],"endpoints":[]}`)
+	case "client":
+		return scripted.Answer{Source: scripted.Invented, Runs: true, Commands: dials("hcn-beside")}, true
+	}
+	return scripted.Answer{}, false
+}
+
+// dials answers wget, which asks netexec to dial, as netexec does where all dials reach
+// the pod of that name.
+func dials(name string) string {
+	return fmt.Sprintf(`n=${5##*tries=}
+printf '{"responses":["%[1]s"'
+while [ "$n" -gt 1 ]; do printf ',"%[1]s"'; n=$((n-1)); done
+printf ']}'
+`, name)
 }

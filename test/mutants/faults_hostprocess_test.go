@@ -39,10 +39,10 @@ func takeOver(b *bed) func() {
 	var once sync.Once
 	var client, port string
 	return b.onPods("hpc", func(ctx context.Context, pod *v1.Pod) {
-		switch {
-		case pod.Name == "hpc-client":
+		switch pod.Name {
+		case "hpc-client":
 			client = pod.Status.PodIP
-		case pod.Name == "hpc-server":
+		case "hpc-server":
 			_, port, _ = strings.Cut(pod.Spec.Containers[0].Args[1], "=")
 			if pod.DeletionTimestamp == nil {
 				return

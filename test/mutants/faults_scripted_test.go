@@ -2,8 +2,12 @@ package mutants_test
 
 import (
 	"context"
+	"fmt"
+	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -53,6 +57,34 @@ func answersAs(name, other string) fault {
 				a, _ = script(as)
 			}
 			return a
+		})
+	}
+}
+
+// cutOff has a pod reach nobody any more once another has been run.
+func cutOff(client, after string) fault {
+	return func(b *bed) func() {
+		broken := filepath.Join(b.TempDir(), "broken")
+		return b.player.Change(func(pod *v1.Pod, a scripted.Answer) scripted.Answer {
+			switch pod.Name {
+			case client:
+				a.Commands = fmt.Sprintf("if [ -e '%s' ]; then echo '{\"errors\": [\"i/o timeout\"]}'; exit; fi\n%s", broken, a.Commands)
+			case after:
+				b.must(os.WriteFile(broken, nil, 0o644))
+			}
+			return a
+		})
+	}
+}
+
+// unreadyAt has the node of a pod say once, when that comes to it, that it is not ready.
+func unreadyAt(base, name string) fault {
+	return func(b *bed) func() {
+		var once sync.Once
+		return b.onPods(base, func(ctx context.Context, pod *v1.Pod) {
+			if pod.Name == name && pod.Spec.NodeName != "" {
+				once.Do(func() { b.unready(ctx, pod.Spec.NodeName) })
+			}
 		})
 	}
 }

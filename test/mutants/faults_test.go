@@ -299,14 +299,18 @@ func gatePods(_ context.Context, b *bed) func() {
 
 // loseNode lets a node say that it is not ready; kwok says otherwise soon.
 func loseNode(ctx context.Context, b *bed) func() {
-	b.changeNode(ctx, b.windows(ctx)[3].Name, func(node *v1.Node) {
+	b.unready(ctx, b.windows(ctx)[3].Name)
+	return func() {}
+}
+
+func (b *bed) unready(ctx context.Context, name string) {
+	b.changeNode(ctx, name, func(node *v1.Node) {
 		for i := range node.Status.Conditions {
 			if c := &node.Status.Conditions[i]; c.Type == v1.NodeReady {
 				c.Status, c.Reason = v1.ConditionFalse, "Mutant"
 			}
 		}
 	})
-	return func() {}
 }
 
 // refuseDeletions keeps everybody from deleting the pods of the disturbance.

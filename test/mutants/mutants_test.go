@@ -32,6 +32,8 @@ const (
 
 	privileged = "HostProcess pods should use privileged system interfaces"
 
+	hostRules = "HostProcess pods should create and manage host network rules"
+
 	nodeAddress = "HostProcess pods should share the address of their node"
 	nodeBinding = "HostProcess pods should bind to the interfaces of their node"
 )
@@ -103,6 +105,19 @@ var groups = map[string]group{
 		{privileged, "an ordinary container can do the same", answersAs("privileged-control", "privileged-host"), `what an ordinary pod on node windows-1 is to fail in(.|\n)*services: an ordinary container found`},
 		{privileged, "nothing is tried in an ordinary container", answers("^privileged-control$", "", ""), `in an ordinary pod on node windows-1: script privileged: it gives no answer`},
 		{privileged, "HostProcess pods are refused", refusePrivileged("privileged"), `the cluster's admission refuses pod privileged-host, .*violates PodSecurity`},
+	}},
+	"hcn": {played, []mutant{
+		{hostRules, "the network cannot be made", answers("^hcn-make$", `"failed":""`, `"failed":"HNSCall POST /networks/ returned 0x80070005"`), `the pod that makes the network sees on node windows-1(.|\n)*it failed: HNSCall POST /networks/ returned 0x80070005`},
+		{hostRules, "the rule is not there", answers("^hcn-make$", `"Block In 6 445"`, ""), `the pod that makes the network sees on node windows-1(.|\n)*the endpoint has the rules \[\], and not .*Block In 6 445`},
+		{hostRules, "another pod does not see the network", answersAs("hcn-read", "hcn-before"), `what another pod sees on node windows-1(.|\n)*0 networks are named op-readiness-hcn-`},
+		{hostRules, "the rule stays as it was", answers("^hcn-change$", "Block In 6 139", "Block In 6 445"), `the pod that changes the rule sees(.|\n)*the endpoint has the rules .*445.*, and not .*139`},
+		{hostRules, "the change lasts for one pod", answersAs("hcn-read-changed", "hcn-read"), `another pod, after the change, sees(.|\n)*the endpoint has the rules .*445.*, and not .*139`},
+		{hostRules, "an ordinary container can do the same", answersAs("hcn-control", "hcn-read"), `an ordinary container sees the networks`},
+		{hostRules, "the network is still there in the end", answersAs("hcn-after", "hcn-read"), `1 networks named op-readiness-hcn-[0-9]+ are still there`},
+		{hostRules, "a foreign network is gone", answers("^hcn-after$", `,{"id":"a1","name":"cbr0"}`, ""), `network cbr0 \(a1\) was there before, and is gone`},
+		{hostRules, "ordinary pods are cut off by the network", cutOff("hcn-client", "hcn-make"), `1 of 1 did not answer: hcn-beside`},
+		{hostRules, "the node is not ready for a moment", unreadyAt("hcn", "hcn-change"), `nodes did not stay ready(.|\n)*windows-1 was not ready`},
+		{hostRules, "a leftover cannot be removed", answersAs("hcn-cleanup", "hcn-read"), `what is left on node windows-1`},
 	}},
 	"hostprocess": {real, []mutant{
 		{privileged, "a HostProcess pod sees its own processes alone", hostPID("privileged-host", false), "kubelet: it failed: no process kubelet is seen"},
