@@ -3,6 +3,7 @@ package judge
 import (
 	"fmt"
 	"slices"
+	"strings"
 )
 
 // HostNetworks is what a process sees of the host networks of a node, and of the one
@@ -87,6 +88,21 @@ func (h *HostNetworks) Gone(name string) []string {
 		return []string{fmt.Sprintf("%d networks named %s are still there, of %v", n, name, h.Networks)}
 	}
 	return nil
+}
+
+// Swept returns the networks whose names begin so: what a test that was killed has left,
+// and could not be removed. None is none.
+func (h *HostNetworks) Swept(prefix string) []string {
+	if h.Failed != "" {
+		return []string{"it failed: " + cut(h.Failed)}
+	}
+	var problems []string
+	for _, n := range h.Networks {
+		if strings.HasPrefix(n.Name, prefix) {
+			problems = append(problems, fmt.Sprintf("network %s is left of another run", n))
+		}
+	}
+	return problems
 }
 
 // Others returns what is other than that all networks but that of the name are the same

@@ -54,6 +54,18 @@ func TestHostNetworksGone(t *testing.T) {
 	}
 }
 
+func TestHostNetworksSwept(t *testing.T) {
+	if problems := readNetworks(t, ownNetwork).Swept("op-readiness-"); !slices.Equal(problems, []string{"network op-readiness-1 (2) is left of another run"}) {
+		t.Errorf("%q", problems)
+	}
+	if problems := readNetworks(t, ownNetwork).Swept("op-readiness-2"); len(problems) > 0 {
+		t.Errorf("%q", problems)
+	}
+	if problems := readNetworks(t, `op-readiness: {"failed": "denied"}`).Swept("op-readiness-"); !slices.Equal(problems, []string{"it failed: denied"}) {
+		t.Errorf("%q", problems)
+	}
+}
+
 func TestHostNetworksOthers(t *testing.T) {
 	with := readNetworks(t, ownNetwork)
 	for log, want := range map[string]string{

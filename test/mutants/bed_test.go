@@ -65,7 +65,7 @@ func real(t *testing.T) *bed {
 // a test, and nothing of Windows.
 func played(t *testing.T) *bed {
 	t.Helper()
-	cluster, player := scripted.Up(t, script, commands, func(o *kwok.Options) { o.WindowsNodes = 4 })
+	cluster, player := scripted.Up(t, watched(t), commands, func(o *kwok.Options) { o.WindowsNodes = 4 })
 	b := newBed(t, cluster)
 	b.player = player
 	return b

@@ -107,6 +107,7 @@ var groups = map[string]group{
 		{privileged, "HostProcess pods are refused", refusePrivileged("privileged"), `the cluster's admission refuses pod privileged-host, .*violates PodSecurity`},
 	}},
 	"hcn": {played, []mutant{
+		{hostRules, "what a killed run has left cannot be removed", answers("^hcn-before$", `"name":"cbr0"}`, `"name":"cbr0"},{"id":"c3","name":"op-readiness-hcn-0"}`), `network op-readiness-hcn-0 \(c3\) is left of another run`},
 		{hostRules, "the network cannot be made", answers("^hcn-make$", `"failed":""`, `"failed":"HNSCall POST /networks/ returned 0x80070005"`), `the pod that makes the network sees on node windows-1(.|\n)*it failed: HNSCall POST /networks/ returned 0x80070005`},
 		{hostRules, "the rule is not there", answers("^hcn-make$", `"Block In 6 445"`, ""), `the pod that makes the network sees on node windows-1(.|\n)*the endpoint has the rules \[\], and not .*Block In 6 445`},
 		{hostRules, "another pod does not see the network", answersAs("hcn-read", "hcn-before"), `what another pod sees on node windows-1(.|\n)*0 networks are named op-readiness-hcn-`},
