@@ -4,6 +4,7 @@
 //
 //	go run ./scripts/node prepare   # get programs and binaries, or say what is missing
 //	go run ./scripts/node up        # make a cluster with a real node until interrupted
+//	go run ./scripts/node up 2      # with two
 //	go run ./scripts/node clean     # remove what a killed process has left
 package main
 
@@ -14,6 +15,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 
 	"github.com/windows-op-readiness/windows-op-readiness/internal/engine/binaries"
@@ -31,17 +33,17 @@ func main() {
 }
 
 func node(ctx context.Context, args []string, stdout, stderr io.Writer) error {
-	if len(args) == 1 {
-		switch args[0] {
-		case "prepare":
-			return prepare(ctx, stderr)
-		case "up":
-			return up(ctx, stdout, stderr)
-		case "clean":
-			return realnode.Clean(ctx, stderr)
-		}
+	switch strings.Join(args, " ") {
+	case "prepare":
+		return prepare(ctx, stderr)
+	case "up":
+		return up(ctx, 1, stdout, stderr)
+	case "up 2":
+		return up(ctx, 2, stdout, stderr)
+	case "clean":
+		return realnode.Clean(ctx, stderr)
 	}
-	return errors.New("use prepare, up, clean")
+	return errors.New("use prepare, up, up 2, clean")
 }
 
 // prepare gets what a real node is made of. That a machine cannot have one is
@@ -64,19 +66,25 @@ func prepare(ctx context.Context, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	_, err = store.Get(ctx, binaries.Pinned, realnode.Needs()...)
+	if _, err := store.Get(ctx, binaries.Pinned, realnode.Needs()...); err != nil {
+		return err
+	}
+	_, err = realnode.BuildCoreDNS(ctx, store.Dir, stderr)
 	return err
 }
 
-// up makes a cluster with a real node, prints its kubeconfig and removes it
-// when interrupted.
-func up(ctx context.Context, stdout, stderr io.Writer) error {
+// up makes a cluster with real nodes, prints its kubeconfig and removes it when
+// interrupted.
+func up(ctx context.Context, nodes int, stdout, stderr io.Writer) error {
 	store, err := store(stderr)
 	if err != nil {
 		return err
 	}
 	options := realnode.DefaultOptions()
-	options.Binaries, options.Progress = store, stderr
+	options.Binaries, options.Progress, options.Nodes = store, stderr, nodes
+	if options.CoreDNS, err = realnode.BuildCoreDNS(ctx, store.Dir, stderr); err != nil {
+		return err
+	}
 	made, err := realnode.Up(ctx, options)
 	if err != nil {
 		return err

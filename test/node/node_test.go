@@ -76,7 +76,7 @@ func TestRealContainersThroughThePipeline(t *testing.T) {
 }
 
 // checkPods holds the evidence against what the kubelet said of the containers.
-func checkPods(t *testing.T, run *result.Run, node *realnode.Node, ran map[string]corev1.ContainerStatus) {
+func checkPods(t *testing.T, run *result.Run, node *realnode.Bed, ran map[string]corev1.ContainerStatus) {
 	t.Helper()
 	seen := map[string]bool{}
 	for i := range run.Pods {
@@ -157,7 +157,7 @@ func watchContainers(t *testing.T, client kubernetes.Interface) func() map[strin
 	}
 }
 
-func connect(t *testing.T, node *realnode.Node) kubernetes.Interface {
+func connect(t *testing.T, node *realnode.Bed) kubernetes.Interface {
 	t.Helper()
 	config, err := clientcmd.BuildConfigFromFlags("", node.Cluster.Kubeconfig)
 	if err != nil {

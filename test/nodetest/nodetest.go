@@ -1,4 +1,4 @@
-// Package nodetest gives tests a cluster with a real Linux node.
+// Package nodetest gives tests a cluster with real Linux nodes.
 package nodetest
 
 import (
@@ -10,31 +10,34 @@ import (
 	"github.com/windows-op-readiness/windows-op-readiness/test/realnode"
 )
 
-// Up makes a cluster with a real Linux node that is removed when the test ends;
-// after a failure, the ends of its logs are the test's. On a machine that can
+// Up makes a cluster with a real Linux node, or as many as the options say, that
+// is removed when the test ends; after a failure, the ends of its logs are the
+// test's. On a machine that can
 // have none, or without the binaries in the cache, the test is skipped and
 // says what is missing.
-func Up(t *testing.T, change ...func(*realnode.Options)) *realnode.Node {
+func Up(t *testing.T, change ...func(*realnode.Options)) *realnode.Bed {
 	t.Helper()
 	options := Options(t)
 	for _, c := range change {
 		c(&options)
 	}
-	node, err := realnode.Up(t.Context(), options)
+	bed, err := realnode.Up(t.Context(), options)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
 		if t.Failed() {
-			for _, program := range []string{"containerd", "kubelet", "kube-proxy"} {
-				t.Logf("%s said at the end:\n%s", program, node.Log(program))
+			for _, node := range bed.Nodes {
+				for _, program := range []realnode.Program{realnode.Containerd, realnode.Kubelet, realnode.KubeProxy} {
+					t.Logf("%s of %s said at the end:\n%s", program, node.Name, node.Log(program))
+				}
 			}
 		}
-		if err := node.Down(); err != nil {
+		if err := bed.Down(); err != nil {
 			t.Error(err)
 		}
 	})
-	return node
+	return bed
 }
 
 // Options returns what Up starts from. It skips the test as Up does.
@@ -55,6 +58,12 @@ func Options(t *testing.T) realnode.Options {
 	missing, err := store.Missing(t.Context(), options.Cluster.KubernetesVersion, realnode.Needs()...)
 	if err != nil {
 		t.Fatal(err)
+	}
+	if options.CoreDNS, err = realnode.CoreDNSPath(dir); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(options.CoreDNS); err != nil {
+		missing = append(missing, binaries.Name(realnode.CoreDNS))
 	}
 	if len(missing) > 0 {
 		t.Skipf("not in the cache: %v: run 'make test-node'", missing)

@@ -21,6 +21,9 @@ import (
 // it ends, so do they.
 type box struct {
 	pid int
+	// restarted is set before ended is closed: a program in the box had the
+	// kernel restart the machine, which is the box to it.
+	restarted bool
 	// ended is closed when the box has ended, and all its processes with it.
 	ended chan struct{}
 }
@@ -32,7 +35,8 @@ const namespaces = syscall.CLONE_NEWNS | syscall.CLONE_NEWNET | syscall.CLONE_NE
 const boxName = "op-readiness-node-box"
 
 // boxScript is the first process of a box, with the folder for what is the
-// box's own as $1 and then the machine's folders that it covers.
+// box's own as $1, its boot id as $2, and then the machine's folders that it
+// covers.
 //
 // Programs in the box must not change what it shares with the machine. The
 // kubelet sets some of the kernel's parameters, so it finds them set, in files
@@ -42,19 +46,20 @@ mount --make-rprivate /
 mount --make-rshared /
 mount -t proc proc /proc
 mount -t tmpfs -o mode=755 tmpfs /run
-own=$1; shift
+own=$1 boot_id=$2; shift 2
 for dir; do
 	mkdir -p "$own$dir"
 	mount --bind "$own$dir" "$dir"
 done
 for setting in vm/overcommit_memory=1 vm/panic_on_oom=0 kernel/panic=10 kernel/panic_on_oops=1 \
-	kernel/keys/root_maxkeys=1000000 kernel/keys/root_maxbytes=25000000; do
+	kernel/keys/root_maxkeys=1000000 kernel/keys/root_maxbytes=25000000 kernel/random/boot_id=$boot_id; do
 	file=${setting%=*}
 	[ -e "/proc/sys/$file" ] || continue
 	mkdir -p "$own/proc-sys/${file%/*}"
 	echo "${setting#*=}" >"$own/proc-sys/$file"
 	mount --bind "$own/proc-sys/$file" "/proc/sys/$file"
 done
+[ ! -e /proc/sysrq-trigger ] || mount --bind /dev/null /proc/sysrq-trigger
 ip link set lo up
 echo 1 >/proc/sys/net/ipv4/ip_forward
 echo ready
@@ -66,9 +71,10 @@ done
 `
 
 // newBox makes a box that keeps what is its own in the folder own, and in
-// which each of covered, folders that must exist, is an empty one.
-func newBox(ctx context.Context, own string, covered ...string) (*box, error) {
-	cmd := exec.Command("/bin/sh", append([]string{"-c", boxScript, boxName, own}, covered...)...)
+// which each of covered, folders that must exist, is that of the same name in
+// own.
+func newBox(ctx context.Context, own, bootID string, covered ...string) (*box, error) {
+	cmd := exec.Command("/bin/sh", append([]string{"-c", boxScript, boxName, own, bootID}, covered...)...)
 	cmd.Dir = "/"
 	cmd.SysProcAttr = &syscall.SysProcAttr{
 		Cloneflags: namespaces,
@@ -94,7 +100,8 @@ func newBox(ctx context.Context, own string, covered ...string) (*box, error) {
 		}
 		started <- err
 		if err == nil {
-			_, _ = cmd.Process.Wait()
+			state, err := cmd.Process.Wait()
+			b.restarted = err == nil && asksForRestart(state)
 		}
 	}()
 	if err := <-started; err != nil {
@@ -118,6 +125,13 @@ func newBox(ctx context.Context, own string, covered ...string) (*box, error) {
 	}
 }
 
+// asksForRestart tells whether the first process of a namespace ended as the
+// kernel ends it when one of its processes calls reboot(2) to restart.
+func asksForRestart(state *os.ProcessState) bool {
+	status, ok := state.Sys().(syscall.WaitStatus)
+	return ok && status.Signaled() && status.Signal() == syscall.SIGHUP
+}
+
 // end kills everything in the box and waits until it is gone.
 func (b *box) end() {
 	_ = syscall.Kill(b.pid, syscall.SIGKILL)
@@ -138,9 +152,9 @@ func (b *box) run(ctx context.Context, args ...string) (string, error) {
 
 // endLeftBoxes ends the boxes that killed processes have left, though boxes
 // end with them: whoever may do so has the only node of this machine.
-func endLeftBoxes(ctx context.Context, own string) error {
+func endLeftBoxes(ctx context.Context, dir string) error {
 	for {
-		left, err := boxes(own)
+		left, err := boxes(dir)
 		if err != nil || len(left) == 0 {
 			return err
 		}
@@ -157,8 +171,8 @@ func endLeftBoxes(ctx context.Context, own string) error {
 	}
 }
 
-// boxes returns the first processes of boxes that keep what is theirs in own.
-func boxes(own string) ([]int, error) {
+// boxes returns the first processes of boxes that keep what is theirs below dir.
+func boxes(dir string) ([]int, error) {
 	entries, err := os.ReadDir("/proc")
 	if err != nil {
 		return nil, fmt.Errorf("listing processes: %w", err)
@@ -172,7 +186,7 @@ func boxes(own string) ([]int, error) {
 		// One that has ended meanwhile has no command line.
 		line, _ := os.ReadFile(filepath.Join("/proc", entry.Name(), "cmdline"))
 		args := strings.Split(string(line), "\x00")
-		if i := slices.Index(args, boxName); i > 0 && i+1 < len(args) && args[i+1] == own {
+		if i := slices.Index(args, boxName); i > 0 && i+1 < len(args) && strings.HasPrefix(args[i+1], dir+"/") {
 			found = append(found, pid)
 		}
 	}

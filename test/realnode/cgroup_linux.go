@@ -15,9 +15,14 @@ import (
 
 const (
 	cgroupFS = "/sys/fs/cgroup"
-	// cgroupRoot is the cgroup of all pods, by its path in each hierarchy.
+	// cgroupRoot begins the names of the nodes' cgroups, by their paths in each
+	// hierarchy.
 	cgroupRoot = "/op-readiness-node"
 )
+
+// nodeCgroup is the cgroup of all pods of the node with that index. No node's
+// begins with another's: the kubelet would see the other's pods.
+func nodeCgroup(index int) string { return fmt.Sprintf("%s-%d", cgroupRoot, index+1) }
 
 // controllers are the cgroup controllers without which no kubelet starts.
 var controllers = []string{"cpu", "cpuset", "memory", "pids"}
@@ -85,10 +90,10 @@ func checkCgroups() error {
 	return nil
 }
 
-// makeCgroups makes the cgroup below which the kubelet puts pods.
-func makeCgroups() error {
+// makeCgroups makes the cgroup below which a kubelet puts pods.
+func makeCgroups(root string) error {
 	for _, dir := range hierarchies() {
-		if err := os.MkdirAll(dir+cgroupRoot, 0o755); err != nil {
+		if err := os.MkdirAll(dir+root, 0o755); err != nil {
 			return fmt.Errorf("making cgroups: %w", err)
 		}
 	}
@@ -104,14 +109,14 @@ func makeCgroups() error {
 	return nil
 }
 
-// removeCgroups removes the pods' cgroups, innermost first. Processes that are
+// removeCgroups removes a node's cgroups, innermost first. Processes that are
 // being killed keep theirs for a moment.
-func removeCgroups() error {
+func removeCgroups(root string) error {
 	for attempt := 0; ; attempt++ {
 		var last error
 		for _, hierarchy := range hierarchies() {
 			var dirs []string
-			err := filepath.WalkDir(hierarchy+cgroupRoot, func(path string, entry fs.DirEntry, err error) error {
+			err := filepath.WalkDir(hierarchy+root, func(path string, entry fs.DirEntry, err error) error {
 				if err == nil && entry.IsDir() {
 					dirs = append(dirs, path)
 				}

@@ -2,34 +2,49 @@ package realnode
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
+	"maps"
+	"net"
+	"net/url"
 	"os"
 	"path/filepath"
-)
 
-// The addresses at both ends of the way into the box, of the range that RFC
-// 2544 sets aside for tests; simulated nodes have others of it.
-const (
-	hostAddress = "198.18.2.1"
-	nodeAddress = "198.18.2.2"
-	hostDevice  = "opr-node"
-	nodeDevice  = "eth0"
+	"k8s.io/client-go/tools/clientcmd"
 )
 
 const (
 	containerdSocket = "/run/containerd/containerd.sock"
 	clusterCIDR      = "10.244.0.0/16"
+	clusterDomain    = "cluster.local"
+	// dnsAddress is that of the cluster's DNS, of the API server's default range.
+	dnsAddress = "10.96.0.10"
+	// proxyMetrics is the port at which kube-proxy says what it has done.
+	proxyMetrics = 10249
 )
+
+// shared are the files of a bed that all nodes read.
+type shared struct{ dir string }
+
+func (s shared) clusters() string       { return filepath.Join(s.dir, "clusters") }
+func (s shared) archive() string        { return filepath.Join(s.dir, "images.tar") }
+func (s shared) kubeconfig() string     { return filepath.Join(s.dir, "kubeconfig") }
+func (s shared) authority() string      { return filepath.Join(s.dir, "ca.crt") }
+func (s shared) corefile() string       { return filepath.Join(s.dir, "Corefile") }
+func (s shared) node(name string) paths { return paths{filepath.Join(s.dir, name)} }
+
+// made is a list of covered folders that cover nothing: they were not there
+// before.
+func (s shared) made() string { return filepath.Join(s.dir, "made") }
 
 // paths are the files of a node.
 type paths struct{ dir string }
 
-func (p paths) own() string         { return filepath.Join(p.dir, "box") }
-func (p paths) clusters() string    { return filepath.Join(p.dir, "clusters") }
-func (p paths) log(s string) string { return filepath.Join(p.dir, "logs", s+".log") }
-func (p paths) file(s string) string {
-	return filepath.Join(p.dir, s)
-}
+func (p paths) own() string             { return filepath.Join(p.dir, "box") }
+func (p paths) log(of Program) string   { return filepath.Join(p.dir, "logs", string(of)+".log") }
+func (p paths) file(name string) string { return filepath.Join(p.dir, name) }
+func (p paths) cni() string             { return filepath.Join(p.dir, "cni", "10-real-node.conflist") }
 
 // writeContainerd writes containerd's configuration.
 func (p paths) writeContainerd(pause, cni string) error {
@@ -61,18 +76,34 @@ conf_dir = %q
 `, p.file("containerd"), containerdSocket, p.file("opt"), pause, snapshotter, cni, p.file("cni")), 0o600)
 }
 
+// hasCNI tells whether the pods' network is configured.
+func (p paths) hasCNI() bool {
+	_, err := os.Stat(p.cni())
+	return err == nil
+}
+
 // writeCNI writes the configuration of the pods' network: a route to each pod,
 // and no bridge, so that no packet between pods misses kube-proxy's rules.
-func (p paths) writeCNI(podCIDR string) error {
-	if err := os.MkdirAll(p.file("cni"), 0o755); err != nil {
+func (p paths) writeCNI(podCIDR string, network Network) error {
+	if network == NetworkMissing {
+		if err := os.Remove(p.cni()); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		return nil
+	}
+	plugin := "ptp"
+	if network == NetworkBroken {
+		plugin = "no-such-plugin"
+	}
+	if err := os.MkdirAll(filepath.Dir(p.cni()), 0o755); err != nil {
 		return err
 	}
-	return writeJSON(p.file("cni/10-real-node.conflist"), map[string]any{
+	return writeJSON(p.cni(), map[string]any{
 		"cniVersion": "0.4.0",
 		"name":       "real-node",
 		"plugins": []map[string]any{
 			{
-				"type": "ptp",
+				"type": plugin,
 				"ipam": map[string]any{
 					"type":    "host-local",
 					"dataDir": "/run/cni-ipam",
@@ -86,30 +117,30 @@ func (p paths) writeCNI(podCIDR string) error {
 }
 
 // writeKubelet writes the kubelet's configuration.
-func (p paths) writeKubelet() error {
-	// Pods ask nobody: the box has no way out, and the cluster no DNS.
-	if err := os.WriteFile(p.file("resolv.conf"), nil, 0o644); err != nil {
+func (n *Node) writeKubelet() error {
+	// Pods ask nobody but the cluster: the box has no way out.
+	if err := os.WriteFile(n.file("resolv.conf"), nil, 0o644); err != nil {
 		return err
 	}
-	return writeJSON(p.file("kubelet.json"), map[string]any{
+	return n.writeConfig(Kubelet, Config{
 		"apiVersion":               "kubelet.config.k8s.io/v1beta1",
 		"kind":                     "KubeletConfiguration",
 		"containerRuntimeEndpoint": "unix://" + containerdSocket,
 		"cgroupDriver":             "cgroupfs",
-		"cgroupRoot":               cgroupRoot,
+		"cgroupRoot":               n.cgroup,
 		"failCgroupV1":             false,
 		"failSwapOn":               false,
-		"address":                  nodeAddress,
+		"address":                  n.Address,
 		"readOnlyPort":             0,
 		"authentication": map[string]any{
 			"anonymous": map[string]any{"enabled": false},
 			"webhook":   map[string]any{"enabled": true},
-			"x509":      map[string]any{"clientCAFile": p.file("ca.crt")},
+			"x509":      map[string]any{"clientCAFile": n.bed.authority()},
 		},
 		"authorization": map[string]any{"mode": "Webhook"},
-		"clusterDomain": "cluster.local",
-		"clusterDNS":    []string{"10.96.0.10"},
-		"resolvConf":    p.file("resolv.conf"),
+		"clusterDomain": clusterDomain,
+		"clusterDNS":    []string{dnsAddress},
+		"resolvConf":    n.file("resolv.conf"),
 		// A full disk is the machine's business, and images here cannot be
 		// pulled again.
 		"evictionHard":                map[string]any{"memory.available": "0%", "nodefs.available": "0%", "nodefs.inodesFree": "0%", "imagefs.available": "0%", "imagefs.inodesFree": "0%"},
@@ -118,17 +149,51 @@ func (p paths) writeKubelet() error {
 }
 
 // writeProxy writes kube-proxy's configuration.
-func (p paths) writeProxy() error {
-	return writeJSON(p.file("kube-proxy.json"), map[string]any{
-		"apiVersion":       "kubeproxy.config.k8s.io/v1alpha1",
-		"kind":             "KubeProxyConfiguration",
-		"mode":             "nftables",
-		"clusterCIDR":      clusterCIDR,
-		"hostnameOverride": NodeName,
-		"clientConnection": map[string]any{"kubeconfig": p.file("kubeconfig")},
+func (n *Node) writeProxy() error {
+	return n.writeConfig(KubeProxy, Config{
+		"apiVersion":         "kubeproxy.config.k8s.io/v1alpha1",
+		"kind":               "KubeProxyConfiguration",
+		"mode":               "nftables",
+		"clusterCIDR":        clusterCIDR,
+		"hostnameOverride":   n.Name,
+		"metricsBindAddress": fmt.Sprintf("%s:%d", n.Address, proxyMetrics),
+		"clientConnection":   map[string]any{"kubeconfig": n.bed.kubeconfig()},
 		// The machine's own limits stay.
 		"conntrack": map[string]any{"maxPerCore": 0, "min": 0, "tcpEstablishedTimeout": "0s", "tcpCloseWaitTimeout": "0s"},
 	})
+}
+
+// writeConfig writes a program's configuration: base, with what all nodes' and
+// then this node's is changed in.
+func (n *Node) writeConfig(program Program, base Config) error {
+	maps.Copy(base, n.bed.options.Config[program])
+	maps.Copy(base, n.changes[program])
+	return writeJSON(n.file(string(program)+".json"), base)
+}
+
+// writeKubeconfig writes the cluster's kubeconfig as it is used in boxes, and
+// the authority whose clients kubelets accept.
+func (b *Bed) writeKubeconfig() error {
+	config, err := clientcmd.LoadFromFile(b.Cluster.Kubeconfig)
+	if err != nil {
+		return err
+	}
+	cluster := config.Clusters[config.Contexts[b.Cluster.Context].Cluster]
+	server, err := url.Parse(cluster.Server)
+	if err != nil {
+		return err
+	}
+	server.Host = net.JoinHostPort(hostAddress, server.Port())
+	cluster.Server = server.String()
+	config.CurrentContext = b.Cluster.Context
+	if err := os.WriteFile(b.authority(), cluster.CertificateAuthorityData, 0o600); err != nil {
+		return err
+	}
+	data, err := clientcmd.Write(*config)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(b.kubeconfig(), data, 0o600)
 }
 
 func writeJSON(file string, value any) error {

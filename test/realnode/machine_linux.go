@@ -195,7 +195,7 @@ func checkKernel(ctx context.Context) error {
 		return err
 	}
 	defer dir.RemoveAll()
-	box, err := newBox(ctx, dir.Path)
+	box, err := newBox(ctx, dir.Path, newBootID())
 	if err != nil {
 		return fmt.Errorf("leave to mount (in a container: --privileged): %w", err)
 	}

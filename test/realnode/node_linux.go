@@ -5,246 +5,195 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"net"
-	"net/url"
+	"net/http"
 	"os"
-	"os/exec"
+	"regexp"
+	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/apimachinery/pkg/util/uuid"
 
 	"github.com/windows-op-readiness/windows-op-readiness/internal/engine/binaries"
-	"github.com/windows-op-readiness/windows-op-readiness/internal/target/provider/kwok"
 )
 
-// running is what of a node is running.
-type running struct {
+// boxed is what of a node is in its box, or leads there.
+type boxed struct {
 	paths
-	provider *kwok.Provider
-	name     string
-	box      *box
-	daemons  []*daemon
-	// made are folders that cover nothing: they were not there before.
-	made   []string
-	unlock func()
+	bed    *Bed
+	first  bool
+	device string // the machine's end of the way to the box
+	cgroup string
+
+	// mu is held while the node's programs, or their configurations, change.
+	mu       sync.Mutex
+	daemons  map[Program]*daemon
+	changes  map[Program]Config
+	bootID   string
+	next     Boot
+	imported bool
+
+	// What the other nodes see, too: guarded by the bed's joining.
+	box     *box
+	podCIDR string
 }
 
-// covered are the folders whose place is fixed in what a node runs.
-var covered = []string{"/var/log", "/var/lib/cni", "/var/lib/kubelet"}
-
-// startTimeout is how long containerd, the kubelet and kube-proxy may take to
-// become ready.
-const startTimeout = 3 * time.Minute
-
-// Up makes the cluster and the node, and waits until the node is ready. It
-// returns an [*UnfitError] when this machine cannot have one. Without error,
-// the caller ends with [Node.Down].
-func Up(ctx context.Context, o Options) (_ *Node, err error) {
-	if err := Check(ctx); err != nil {
-		return nil, err
-	}
-	programs, err := o.Binaries.Get(ctx, o.Cluster.KubernetesVersion, Needs()...)
-	if err != nil {
-		return nil, err
-	}
-	unlock, err := lock(ctx, o.Progress)
-	if err != nil {
-		return nil, err
-	}
-	n := &Node{running: running{paths: paths{StateDir}, name: o.Cluster.Name, unlock: unlock}}
-	n.provider = &kwok.Provider{Binaries: o.Binaries, Dir: n.clusters(), Progress: o.Progress}
-	defer func() {
-		if err != nil {
-			err = errors.Join(fmt.Errorf("making a real node: %w", err), n.Down())
-		}
-	}()
-	if err := clean(ctx); err != nil {
-		return nil, fmt.Errorf("removing what an earlier one left: %w", err)
-	}
-	for _, dir := range []string{n.dir, n.own(), n.file("logs")} {
-		if err := os.MkdirAll(dir, 0o755); err != nil {
-			return nil, err
-		}
-	}
-	if err := n.makeBox(ctx); err != nil {
-		return nil, err
-	}
-	o.Cluster.BindAddress, o.Cluster.JoinAddress, o.Cluster.Kubeconfig = "0.0.0.0", hostAddress, ""
-	if n.Cluster, err = n.provider.Up(ctx, o.Cluster); err != nil {
-		return nil, err
-	}
-	tell(o.Progress, "starting containerd, kubelet and kube-proxy (usually 10 to 20 seconds)")
-	limited, cancel := context.WithTimeoutCause(ctx, startTimeout, fmt.Errorf("not ready after %s", startTimeout))
-	defer cancel()
-	return n, n.start(limited, programs)
+func newNode(b *Bed, index int) *Node {
+	name := [maxNodes]string{NodeName, SecondNodeName}[index]
+	return &Node{Name: name, Address: nodeAddresses[index], boxed: boxed{
+		paths: b.node(name), bed: b, first: index == 0, device: hostDevices[index], cgroup: nodeCgroup(index),
+		daemons: map[Program]*daemon{}, changes: map[Program]Config{}, bootID: newBootID(),
+	}}
 }
 
-// makeBox makes the box and the way into it.
+func newBootID() string { return string(uuid.NewUUID()) }
+
+// makeBox makes the box and the ways into it.
 func (n *Node) makeBox(ctx context.Context) error {
-	for _, dir := range covered {
-		if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
-			n.made = append(n.made, dir)
-			if err := os.WriteFile(n.file("made"), []byte(strings.Join(n.made, "\n")), 0o600); err != nil {
-				return err
-			}
-			if err := os.MkdirAll(dir, 0o755); err != nil {
-				return err
-			}
-		}
-	}
-	var err error
-	if n.box, err = newBox(ctx, n.own(), covered...); err != nil {
+	box, err := newBox(ctx, n.own(), n.bootID, append([]string{localPrograms}, covered...)...)
+	if err != nil {
 		return err
 	}
-	for _, command := range []string{
-		fmt.Sprintf("ip link add name %s type veth peer name %s netns %d", hostDevice, nodeDevice, n.box.pid),
-		fmt.Sprintf("ip address add %s/30 dev %s", hostAddress, hostDevice),
-		fmt.Sprintf("ip link set %s up", hostDevice),
-	} {
-		if _, err := output(exec.CommandContext(ctx, "sh", "-c", command)); err != nil {
-			return err
-		}
+	n.bed.joining.Lock()
+	defer n.bed.joining.Unlock()
+	n.box = box
+	if err := n.joinMachine(ctx); err != nil {
+		return err
 	}
-	_, err = n.box.run(ctx, "sh", "-ec", fmt.Sprintf("ip address add %s/30 dev %s; ip link set %s up; ip route add default via %s",
-		nodeAddress, nodeDevice, nodeDevice, hostAddress))
-	return err
+	return n.bed.joinNodes(ctx)
 }
 
-// start runs the node's programs and waits until it is ready.
-func (n *Node) start(ctx context.Context, programs map[binaries.Name]string) error {
-	if err := n.prepare(ctx, programs); err != nil {
-		return err
-	}
-	containerd, err := n.daemon("containerd", "containerd", "--config", n.file("containerd.toml"))
-	if err != nil {
-		return err
-	}
-	if err := containerd.await(ctx, func(ctx context.Context) error {
-		_, err := n.ctr(ctx, "version")
-		return err
-	}); err != nil {
-		return err
-	}
-	if _, err := n.ctr(ctx, "images", "import", "--no-unpack=false", n.file("images.tar")); err != nil {
-		return err
-	}
-	if err := os.Remove(n.file("images.tar")); err != nil {
-		return err
-	}
-	if err := makeCgroups(); err != nil {
-		return err
-	}
-	client, err := n.client()
-	if err != nil {
-		return err
-	}
-	kubelet, err := n.daemon("kubelet", programs[binaries.Kubelet], "--config", n.file("kubelet.json"), "--kubeconfig", n.file("kubeconfig"),
-		"--hostname-override", NodeName, "--node-ip", nodeAddress, "--root-dir", n.file("kubelet"))
-	if err != nil {
-		return err
-	}
-	var podCIDR string
-	if err := kubelet.await(ctx, func(ctx context.Context) error {
-		node, err := client.CoreV1().Nodes().Get(ctx, NodeName, metav1.GetOptions{})
-		if err != nil {
-			return err
-		}
-		if podCIDR = node.Spec.PodCIDR; podCIDR == "" {
-			return errors.New("the node has no range of pod addresses")
-		}
-		return nil
-	}); err != nil {
-		return err
-	}
-	if err := n.writeCNI(podCIDR); err != nil {
-		return err
-	}
-	// The API server's proxy reaches pods from outside the box.
-	if _, err := output(exec.CommandContext(ctx, "ip", "route", "add", podCIDR, "via", nodeAddress)); err != nil {
-		return err
-	}
-	proxy, err := n.daemon("kube-proxy", programs[binaries.KubeProxy], "--config", n.file("kube-proxy.json"))
-	if err != nil {
-		return err
-	}
-	if err := proxy.await(ctx, func(ctx context.Context) error {
-		_, err := n.box.run(ctx, "nft", "list", "map", "ip", "kube-proxy", "service-ips")
-		return err
-	}); err != nil {
-		return err
-	}
-	return kubelet.await(ctx, func(ctx context.Context) error {
-		node, err := client.CoreV1().Nodes().Get(ctx, NodeName, metav1.GetOptions{})
-		if err != nil {
-			return err
-		}
-		return ready(node)
-	})
+// end ends the box and everything in it.
+func (n *Node) end() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.endBox()
 }
 
-// prepare writes everything that the node's programs read.
-func (n *Node) prepare(ctx context.Context, programs map[binaries.Name]string) error {
-	list, err := output(exec.CommandContext(ctx, programs[binaries.E2ETest], "--list-images"))
-	if err != nil {
-		return err
+func (n *Node) endBox() {
+	n.bed.joining.Lock()
+	defer n.bed.joining.Unlock()
+	if n.box == nil {
+		return
 	}
-	if n.Images, err = pickImages(list); err != nil {
-		return err
+	n.box.end()
+	n.box = nil
+	for name, d := range n.daemons {
+		<-d.ended
+		delete(n.daemons, name)
 	}
-	box, err := busybox()
-	if err != nil {
-		return err
-	}
-	commands, err := output(exec.CommandContext(ctx, box, "--list"))
-	if err != nil {
-		return err
-	}
-	if err := writeImages(n.file("images.tar"), n.Images, programs[binaries.Agnhost], box, strings.Fields(commands)); err != nil {
-		return err
-	}
+}
+
+// begin starts the node's programs for the first time, and waits until it is
+// ready.
+func (n *Node) begin(ctx context.Context) error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
 	cni, err := cniDir()
 	if err != nil {
 		return err
 	}
-	return errors.Join(n.writeKubeconfig(), n.writeContainerd(n.Images.Pause, cni), n.writeKubelet(), n.writeProxy())
+	if err := errors.Join(n.writeContainerd(n.bed.Images.Pause, cni), n.writeKubelet(), n.writeProxy()); err != nil {
+		return err
+	}
+	return n.startAll(ctx, Boot{})
 }
 
-// writeKubeconfig writes the cluster's kubeconfig as it is used in the box,
-// and the authority whose clients the kubelet accepts.
-func (n *Node) writeKubeconfig() error {
-	config, err := clientcmd.LoadFromFile(n.Cluster.Kubeconfig)
-	if err != nil {
+// startAll starts the programs in a box that has none.
+func (n *Node) startAll(ctx context.Context, boot Boot) error {
+	if err := makeCgroups(n.cgroup); err != nil {
 		return err
 	}
-	cluster := config.Clusters[config.Contexts[n.Cluster.Context].Cluster]
-	server, err := url.Parse(cluster.Server)
-	if err != nil {
-		return err
+	programs := []Program{Containerd, Kubelet, KubeProxy}
+	if n.first && n.bed.options.CoreDNS != "" {
+		programs = slices.Insert(programs, 2, CoreDNS)
 	}
-	server.Host = net.JoinHostPort(hostAddress, server.Port())
-	cluster.Server = server.String()
-	config.CurrentContext = n.Cluster.Context
-	if err := os.WriteFile(n.file("ca.crt"), cluster.CertificateAuthorityData, 0o600); err != nil {
-		return err
+	for _, program := range programs {
+		if program == KubeProxy {
+			if err := n.connectPods(ctx, boot.Network); err != nil {
+				return err
+			}
+		}
+		if slices.Contains(boot.Without, program) {
+			continue
+		}
+		if err := n.launch(ctx, program); err != nil {
+			return err
+		}
 	}
-	data, err := clientcmd.Write(*config)
-	if err != nil {
-		return err
+	if !n.complete() {
+		return nil
 	}
-	return os.WriteFile(n.file("kubeconfig"), data, 0o600)
+	return n.awaitReady(ctx)
 }
 
-func (n *Node) client() (kubernetes.Interface, error) {
-	config, err := clientcmd.BuildConfigFromFlags("", n.Cluster.Kubeconfig)
-	if err != nil {
-		return nil, err
+// connectPods makes the pods' network, once it is known which addresses they have.
+func (n *Node) connectPods(ctx context.Context, network Network) error {
+	if err := n.writeCNI(n.podCIDR, network); err != nil {
+		return err
 	}
-	return kubernetes.NewForConfig(config)
+	n.bed.joining.Lock()
+	defer n.bed.joining.Unlock()
+	return errors.Join(n.joinPods(ctx), n.bed.joinNodes(ctx))
+}
+
+// complete tells whether the node has all without which it cannot be ready.
+func (n *Node) complete() bool {
+	return n.daemons[Containerd] != nil && n.daemons[Kubelet] != nil && n.hasCNI()
+}
+
+// launch starts a program and waits until it does its work.
+func (n *Node) launch(ctx context.Context, program Program) error {
+	programs := n.bed.programs
+	switch program {
+	case Containerd:
+		d, err := n.daemon(program, "containerd", "--config", n.file("containerd.toml"))
+		if err != nil {
+			return err
+		}
+		if err := d.await(ctx, func(ctx context.Context) error {
+			_, err := n.ctr(ctx, "version")
+			return err
+		}); err != nil {
+			return err
+		}
+		return n.importImages(ctx)
+	case Kubelet:
+		since := time.Now()
+		d, err := n.daemon(program, programs[binaries.Kubelet], "--config", n.file("kubelet.json"), "--kubeconfig", n.bed.kubeconfig(),
+			"--hostname-override", n.Name, "--node-ip", n.Address, "--root-dir", n.file("kubelet"))
+		if err != nil {
+			return err
+		}
+		return d.await(ctx, func(ctx context.Context) error { return n.registered(ctx, since) })
+	case CoreDNS:
+		d, err := n.daemon(program, n.bed.options.CoreDNS, "-conf", n.bed.corefile())
+		if err != nil {
+			return err
+		}
+		return d.await(ctx, func(ctx context.Context) error { return resolves(ctx, n.Address) })
+	case KubeProxy:
+		d, err := n.daemon(program, programs[binaries.KubeProxy], "--config", n.file("kube-proxy.json"))
+		if err != nil {
+			return err
+		}
+		return d.await(ctx, n.proxied)
+	}
+	return fmt.Errorf("%s has no program %q: use %s, %s, %s, %s", n.Name, program, Containerd, Kubelet, KubeProxy, CoreDNS)
+}
+
+// importImages gives containerd the images, which it keeps.
+func (n *Node) importImages(ctx context.Context) error {
+	if n.imported {
+		return nil
+	}
+	_, err := n.ctr(ctx, "images", "import", "--no-unpack=false", n.bed.archive())
+	n.imported = err == nil
+	return err
 }
 
 // ctr runs containerd's own client in the namespace that the kubelet uses.
@@ -252,10 +201,53 @@ func (n *Node) ctr(ctx context.Context, args ...string) (string, error) {
 	return n.box.run(ctx, append([]string{"ctr", "--address", containerdSocket, "--namespace", "k8s.io"}, args...)...)
 }
 
+// registered says what the kubelet that was started then has not done yet; nil
+// when it serves, has reported, and the node has been given addresses for pods.
+func (n *Node) registered(ctx context.Context, since time.Time) error {
+	conn, err := (&net.Dialer{Timeout: time.Second}).DialContext(ctx, "tcp", net.JoinHostPort(n.Address, "10250"))
+	if err != nil {
+		return err
+	}
+	conn.Close()
+	node, err := n.bed.client.CoreV1().Nodes().Get(ctx, n.Name, metav1.GetOptions{})
+	if err != nil {
+		return err
+	}
+	if node.Spec.PodCIDR == "" {
+		return errors.New("the node has no range of pod addresses")
+	}
+	if node.Status.NodeInfo.BootID != n.bootID {
+		return errors.New("the node's boot id is an earlier one")
+	}
+	for i := range node.Status.Conditions {
+		// The API has whole seconds.
+		if c := &node.Status.Conditions[i]; c.Type == corev1.NodeReady && !c.LastHeartbeatTime.Time.Before(since.Truncate(time.Second)) {
+			n.bed.joining.Lock()
+			defer n.bed.joining.Unlock()
+			n.podCIDR = node.Spec.PodCIDR
+			return nil
+		}
+	}
+	return errors.New("the kubelet has not reported yet")
+}
+
+// awaitReady waits until pods can be put on the node.
+func (n *Node) awaitReady(ctx context.Context) error {
+	return n.daemons[Kubelet].await(ctx, func(ctx context.Context) error {
+		node, err := n.bed.client.CoreV1().Nodes().Get(ctx, n.Name, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		return ready(node)
+	})
+}
+
 // ready says why pods cannot be put on the node, or nil.
 func ready(node *corev1.Node) error {
 	for _, taint := range node.Spec.Taints {
-		return fmt.Errorf("the node has the taint %s", taint.Key)
+		if strings.HasPrefix(taint.Key, "node.kubernetes.io/") && taint.Key != corev1.TaintNodeUnschedulable {
+			return fmt.Errorf("the node has the taint %s", taint.Key)
+		}
 	}
 	for _, condition := range node.Status.Conditions {
 		if condition.Type == corev1.NodeReady && condition.Status != corev1.ConditionTrue {
@@ -265,25 +257,30 @@ func ready(node *corev1.Node) error {
 	return nil
 }
 
-// Down removes the cluster and the node, and all that is theirs.
-func (n *Node) Down() error {
-	defer n.unlock()
-	ctx, cancel := context.WithTimeoutCause(context.Background(), time.Minute, errors.New("not done within a minute"))
-	defer cancel()
-	if n.box != nil {
-		n.box.end()
+// synced is what kube-proxy says once it has written all rules.
+var synced = regexp.MustCompile(`(?m)^kubeproxy_sync_proxy_rules_last_timestamp_seconds\{ip_family="IPv4"\} [1-9]`)
+
+// proxied says that kube-proxy has not written the rules of Services since it
+// started; nil when it has.
+func (n *Node) proxied(ctx context.Context) error {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, fmt.Sprintf("http://%s:%d/metrics", n.Address, proxyMetrics), nil)
+	if err != nil {
+		return err
 	}
-	for _, d := range n.daemons {
-		<-d.ended
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return err
 	}
-	if err := clean(ctx); err != nil {
-		return fmt.Errorf("removing the real node: %w", err)
+	defer response.Body.Close()
+	said, err := io.ReadAll(response.Body)
+	if err == nil && !synced.Match(said) {
+		err = errors.New("it has not written the rules of Services")
 	}
-	return nil
+	return err
 }
 
-// Log returns the end of what containerd, kubelet or kube-proxy has said.
-func (n *Node) Log(program string) string {
+// Log returns the end of what a program has said, since the node was made.
+func (n *Node) Log(program Program) string {
 	const limit = 8 << 10
 	data, err := os.ReadFile(n.log(program))
 	if err != nil {
@@ -293,126 +290,4 @@ func (n *Node) Log(program string) string {
 		data = data[len(data)-limit:]
 	}
 	return strings.TrimSpace(string(data))
-}
-
-// Clean removes what killed processes have left of a real node. While there
-// is one, it waits.
-func Clean(ctx context.Context, progress io.Writer) error {
-	if os.Geteuid() != 0 {
-		return errors.New("removing a real node takes root")
-	}
-	unlock, err := lock(ctx, progress)
-	if err != nil {
-		return err
-	}
-	defer unlock()
-	return clean(ctx)
-}
-
-// clean removes everything of a node. The caller has the lock.
-func clean(ctx context.Context) error {
-	p := paths{StateDir}
-	if err := endLeftBoxes(ctx, p.own()); err != nil {
-		return err
-	}
-	var faults []error
-	clusters := &kwok.Provider{Dir: p.clusters()}
-	if _, err := os.Stat(p.clusters()); err == nil {
-		left, err := clusters.List(ctx)
-		faults = append(faults, err)
-		for _, c := range left {
-			faults = append(faults, clusters.Down(ctx, c.Name))
-		}
-	}
-	if _, err := net.InterfaceByName(hostDevice); err == nil {
-		_, err := output(exec.CommandContext(ctx, "ip", "link", "delete", hostDevice))
-		if _, found := net.InterfaceByName(hostDevice); found == nil {
-			faults = append(faults, err)
-		}
-	}
-	faults = append(faults, removeCgroups())
-	made, _ := os.ReadFile(p.file("made"))
-	for _, dir := range strings.Fields(string(made)) {
-		// Whoever else has put something there keeps it.
-		_ = os.Remove(dir)
-	}
-	if err := errors.Join(faults...); err != nil {
-		return err // the folder is what knows of the rest
-	}
-	return os.RemoveAll(p.dir)
-}
-
-// lock waits until this process alone may have a real node on this machine.
-// The lock is a name of the kernel's: it leaves no file, and goes with the
-// process.
-func lock(ctx context.Context, progress io.Writer) (unlock func(), err error) {
-	for told := false; ; told = true {
-		listener, err := net.Listen("unix", "@op-readiness-node")
-		if err == nil {
-			return func() { listener.Close() }, nil
-		}
-		if !told {
-			tell(progress, "waiting for another process that has this machine's only one")
-		}
-		select {
-		case <-ctx.Done():
-			return nil, fmt.Errorf("waiting for this machine's only real node: %w", context.Cause(ctx))
-		case <-time.After(200 * time.Millisecond):
-		}
-	}
-}
-
-func tell(progress io.Writer, what string) {
-	if progress != nil {
-		fmt.Fprintf(progress, "real node: %s\n", what)
-	}
-}
-
-// daemon is a program that runs in the box until that ends.
-type daemon struct {
-	name  string
-	node  *Node
-	ended chan struct{}
-}
-
-// daemon starts a program in the box.
-func (n *Node) daemon(name string, args ...string) (*daemon, error) {
-	log, err := os.Create(n.log(name))
-	if err != nil {
-		return nil, err
-	}
-	cmd := n.box.command(context.Background(), args...)
-	cmd.Dir = "/"
-	cmd.Stdout, cmd.Stderr = log, log
-	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + n.dir, "TMPDIR=" + n.dir}
-	err = cmd.Start()
-	log.Close()
-	if err != nil {
-		return nil, fmt.Errorf("starting %s: %w", name, err)
-	}
-	d := &daemon{name: name, node: n, ended: make(chan struct{})}
-	n.daemons = append(n.daemons, d)
-	go func() {
-		defer close(d.ended)
-		_ = cmd.Wait()
-	}()
-	return d, nil
-}
-
-// await waits until probe succeeds, and fails at once when the program ends.
-func (d *daemon) await(ctx context.Context, probe func(context.Context) error) error {
-	for {
-		last := probe(ctx)
-		if last == nil {
-			return nil
-		}
-		select {
-		case <-d.ended:
-			return fmt.Errorf("%s ended; its log ends with\n\t%s", d.name, strings.ReplaceAll(d.node.Log(d.name), "\n", "\n\t"))
-		case <-ctx.Done():
-			return fmt.Errorf("waiting for %s: %w (%w); its log ends with\n\t%s", d.name, context.Cause(ctx), last,
-				strings.ReplaceAll(d.node.Log(d.name), "\n", "\n\t"))
-		case <-time.After(100 * time.Millisecond):
-		}
-	}
 }

@@ -41,7 +41,10 @@ func upForever() int {
 		panic(err)
 	}
 	options := realnode.DefaultOptions()
-	options.Binaries = &binaries.Store{Dir: dir}
+	options.Binaries, options.Nodes = &binaries.Store{Dir: dir}, 2
+	if options.CoreDNS, err = realnode.CoreDNSPath(dir); err != nil {
+		panic(err)
+	}
 	if _, err := realnode.Up(context.Background(), options); err != nil {
 		fmt.Println(err)
 		return 1
@@ -77,8 +80,10 @@ func machine(t *testing.T) string {
 			fmt.Fprintln(&found, "folder", dir)
 		}
 	}
-	if _, err := net.InterfaceByName("opr-node"); err == nil {
-		fmt.Fprintln(&found, "network device opr-node")
+	for _, device := range []string{"opr-node", "opr-node-2"} {
+		if _, err := net.InterfaceByName(device); err == nil {
+			fmt.Fprintln(&found, "network device", device)
+		}
 	}
 	for _, pattern := range []string{"/sys/fs/cgroup/op-readiness-node*", "/sys/fs/cgroup/*/op-readiness-node*"} {
 		cgroups, _ := filepath.Glob(pattern)
@@ -106,6 +111,7 @@ func machine(t *testing.T) string {
 
 func TestNothingIsLeft(t *testing.T) {
 	options := nodetest.Options(t)
+	options.Nodes = 2
 	if err := realnode.Clean(t.Context(), nil); err != nil {
 		t.Fatal(err)
 	}
@@ -192,7 +198,7 @@ func TestOneAtATime(t *testing.T) {
 	if _, err := realnode.Up(ctx, options); !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v", err)
 	}
-	if log := node.Log("kubelet"); log == "" {
+	if log := node.Nodes[0].Log(realnode.Kubelet); log == "" {
 		t.Error("the first one has no log")
 	}
 	if _, err := os.Stat(node.Cluster.Kubeconfig); err != nil {

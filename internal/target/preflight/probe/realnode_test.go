@@ -71,7 +71,7 @@ func TestOnARealNode(t *testing.T) {
 	if testing.Short() {
 		t.Skip("makes a node")
 	}
-	node := nodetest.Up(t)
+	node := nodetest.Up(t, func(o *realnode.Options) { o.CoreDNS = "" })
 	client := kwoktest.Client(t, node.Cluster)
 	options := probe.Options{
 		ID: "test", Targets: targets(t, node.Cluster.Kubeconfig), Images: probe.Images{Agnhost: node.Images.Agnhost, Pause: node.Images.Pause},
