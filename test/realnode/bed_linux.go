@@ -81,7 +81,7 @@ func Up(ctx context.Context, o Options) (_ *Bed, err error) {
 	if o.CoreDNS != "" {
 		names = slices.Insert(names, 2, string(CoreDNS))
 	}
-	tell(o.Progress, "starting %s and %s (usually 10 to 20 seconds)", strings.Join(names[:len(names)-1], ", "), names[len(names)-1])
+	tell(o.Progress, "starting %s and %s (usually 5 to 20 seconds)", strings.Join(names[:len(names)-1], ", "), names[len(names)-1])
 	limited, cancel := context.WithTimeoutCause(ctx, startTimeout, fmt.Errorf("not ready after %s", startTimeout))
 	defer cancel()
 	starting, limited := errgroup.WithContext(limited)

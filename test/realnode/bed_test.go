@@ -175,7 +175,7 @@ func (s *scene) crippled() {
 			return "", err
 		}
 		for i := range events.Items {
-			if strings.Contains(events.Items[i].Message, "no-such-plugin") {
+			if strings.Contains(events.Items[i].Message, `type="ptp" failed (add)`) {
 				return "", nil
 			}
 		}
@@ -312,13 +312,10 @@ func (s *scene) expect(pod, want, command string) {
 	s.Helper()
 	s.until(fmt.Sprintf("pod %s says %q when it runs %s", pod, want, command), func(context.Context) (string, error) {
 		said, err := s.sh(pod, command)
-		if err != nil {
-			return err.Error(), nil
+		if err == nil && said == want {
+			return "", nil
 		}
-		if said != want {
-			return fmt.Sprintf("it said %q", said), nil
-		}
-		return "", nil
+		return fmt.Sprintf("it said %q, %v", said, err), nil
 	})
 }
 

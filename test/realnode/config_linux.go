@@ -91,9 +91,9 @@ func (p paths) writeCNI(podCIDR string, network Network) error {
 		}
 		return nil
 	}
-	plugin := "ptp"
+	mtu := 0 // the kernel's own
 	if network == NetworkBroken {
-		plugin = "no-such-plugin"
+		mtu = 1 // bytes: the kernel refuses to make such a device
 	}
 	if err := os.MkdirAll(filepath.Dir(p.cni()), 0o755); err != nil {
 		return err
@@ -103,7 +103,8 @@ func (p paths) writeCNI(podCIDR string, network Network) error {
 		"name":       "real-node",
 		"plugins": []map[string]any{
 			{
-				"type": plugin,
+				"type": "ptp",
+				"mtu":  mtu,
 				"ipam": map[string]any{
 					"type":    "host-local",
 					"dataDir": "/run/cni-ipam",

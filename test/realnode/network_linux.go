@@ -90,14 +90,19 @@ func (n *Node) routeTo(ctx context.Context, other *Node) error {
 
 // removeDevice removes a network device of the machine, if it is there.
 func removeDevice(ctx context.Context, name string) error {
-	if _, err := net.InterfaceByName(name); err != nil {
+	if !hasDevice(name) {
 		return nil
 	}
 	_, err := output(exec.CommandContext(ctx, "ip", "link", "delete", name))
-	if _, found := net.InterfaceByName(name); found != nil {
-		return nil // it went with its box meanwhile
+	if err != nil && hasDevice(name) {
+		return err
 	}
-	return err
+	return nil // or it went with its box meanwhile
+}
+
+func hasDevice(name string) bool {
+	_, err := net.InterfaceByName(name)
+	return err == nil
 }
 
 // commands runs commands on the machine, one after the other.

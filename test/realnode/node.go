@@ -120,8 +120,7 @@ type Boot struct {
 type Network int
 
 // The pods' network works; it has no configuration, so that the node is not
-// ready; or it names a plugin that is not there, so that the node is ready, and no
-// pod starts.
+// ready; or it has a wrong one, so that the node is ready, and no pod starts.
 const (
 	NetworkWorks Network = iota
 	NetworkMissing
