@@ -55,7 +55,7 @@ func TestTwoNodes(t *testing.T) {
 		{"a kube-proxy that is stopped learns nothing", (*scene).proxy},
 		{"the kubelet is configured anew", (*scene).configure},
 		{"a node that is told to shut down for a reboot does so", (*scene).shutdown},
-		{"a program in a node can restart it", (*scene).restart},
+		{"both nodes restart at once, also by the kernel's own call", (*scene).both},
 		{"a node does not come back as it was", (*scene).crippled},
 	} {
 		if !t.Run(step.name, func(t *testing.T) {
@@ -140,23 +140,21 @@ func (s *scene) shutdown() {
 			s.Errorf("%s: %s", wrong, said)
 		}
 	}
-	before := s.info(node)
 	_, err := node.Run(s.Context(), "touch", "/run/in-memory", "/var/lib/kubelet/on-disk")
 	s.must(err)
-	s.tell(far+root, "nsenter -t 1 -m shutdown -r now")
-	s.rebooted(node, before)
+	s.rebooting(func() { s.tell(far+root, "nsenter -t 1 -m shutdown -r now") }, 1)
 	_, err = node.Run(s.Context(), "sh", "-c", "[ ! -e /run/in-memory ] && [ -e /var/lib/kubelet/on-disk ]")
 	s.must(err)
 	s.otherNode()
 	s.names()
 }
 
-// restart is about the first node, on which the cluster's DNS is.
-func (s *scene) restart() {
-	node := s.bed.Nodes[0]
-	before := s.info(node)
-	s.tell(near+root, "reboot -f")
-	s.rebooted(node, before)
+// both ends also the first node, on which the cluster's DNS is.
+func (s *scene) both() {
+	s.rebooting(func() {
+		s.tell(far+root, "nsenter -t 1 -m reboot")
+		s.tell(near+root, "reboot -f")
+	}, 0, 1)
 	s.otherNode()
 	s.names()
 }
@@ -199,25 +197,41 @@ func (s *scene) crippled() {
 	}
 }
 
-// rebooted waits until a node has been rebooted and its pods answer again.
-func (s *scene) rebooted(node *realnode.Node, before corev1.NodeSystemInfo) {
+// rebooting does what reboots nodes, and waits until each has another boot id and
+// its pods have been started again.
+func (s *scene) rebooting(do func(), indexes ...int) {
 	s.Helper()
-	s.until("the boot id changes", func(context.Context) (string, error) {
-		if s.info(node).BootID == before.BootID {
-			return "it is the one before", nil
+	ids, restarts := map[int]string{}, map[string]int32{}
+	for _, i := range indexes {
+		ids[i] = s.info(s.bed.Nodes[i]).BootID
+		for _, pod := range s.on(i) {
+			restarts[pod] = s.pod(pod).Status.ContainerStatuses[0].RestartCount
 		}
-		return "", nil
-	})
-	name := map[string]string{realnode.NodeName: near, realnode.SecondNodeName: far}[node.Name]
-	for _, pod := range []string{name, name + root} {
-		s.until("the kubelet starts the container of "+pod+" again", func(context.Context) (string, error) {
-			if status := s.pod(pod).Status.ContainerStatuses[0]; status.RestartCount == 0 || !status.Ready {
-				return fmt.Sprintf("restarted %d times, ready %t", status.RestartCount, status.Ready), nil
+	}
+	do()
+	for _, i := range indexes {
+		s.until("the boot id changes", func(context.Context) (string, error) {
+			if s.info(s.bed.Nodes[i]).BootID == ids[i] {
+				return "it is the one before", nil
 			}
 			return "", nil
 		})
-		s.answers(pod)
+		for _, pod := range s.on(i) {
+			s.until("the kubelet starts the container of "+pod+" again", func(context.Context) (string, error) {
+				if status := s.pod(pod).Status.ContainerStatuses[0]; status.RestartCount == restarts[pod] || !status.Ready {
+					return fmt.Sprintf("started again %d times, ready %t", status.RestartCount-restarts[pod], status.Ready), nil
+				}
+				return "", nil
+			})
+			s.answers(pod)
+		}
 	}
+}
+
+// on returns the pods of a node.
+func (s *scene) on(index int) []string {
+	name := []string{near, far}[index]
+	return []string{name, name + root}
 }
 
 func (s *scene) info(node *realnode.Node) corev1.NodeSystemInfo {

@@ -125,6 +125,19 @@ func newBox(ctx context.Context, own, bootID string, covered ...string) (*box, e
 	}
 }
 
+// alive tells whether there is a box, and it has not ended.
+func (b *box) alive() bool {
+	if b == nil {
+		return false
+	}
+	select {
+	case <-b.ended:
+		return false
+	default:
+		return true
+	}
+}
+
 // asksForRestart tells whether the first process of a namespace ended as the
 // kernel ends it when one of its processes calls reboot(2) to restart.
 func asksForRestart(state *os.ProcessState) bool {

@@ -2,6 +2,7 @@ package realnode
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"os/exec"
@@ -57,24 +58,28 @@ func (n *Node) joinPods(ctx context.Context) error {
 func (b *Bed) joinNodes(ctx context.Context) error {
 	for i, one := range b.Nodes {
 		for _, other := range b.Nodes[i+1:] {
-			if one.box == nil || other.box == nil {
-				continue // whichever comes later joins them
-			}
-			if _, err := one.box.run(ctx, "sh", "-c", "ip link delete "+peerSide+" 2>/dev/null || true"); err != nil {
-				return err
-			}
-			if err := commands(ctx, fmt.Sprintf("ip link add name %[1]s netns %[2]d type veth peer name %[1]s netns %[3]d",
-				peerSide, one.box.pid, other.box.pid)); err != nil {
-				return err
-			}
-			for _, way := range [][2]*Node{{one, other}, {other, one}} {
-				if err := way[0].routeTo(ctx, way[1]); err != nil {
+			// Whichever comes later joins them; also when one restarts itself
+			// meanwhile.
+			if one.box.alive() && other.box.alive() {
+				if err := join(ctx, one, other); err != nil && one.box.alive() && other.box.alive() {
 					return err
 				}
 			}
 		}
 	}
 	return nil
+}
+
+// join makes the way between two nodes.
+func join(ctx context.Context, one, other *Node) error {
+	if _, err := one.box.run(ctx, "sh", "-c", "ip link delete "+peerSide+" 2>/dev/null || true"); err != nil {
+		return err
+	}
+	if err := commands(ctx, fmt.Sprintf("ip link add name %[1]s netns %[2]d type veth peer name %[1]s netns %[3]d",
+		peerSide, one.box.pid, other.box.pid)); err != nil {
+		return err
+	}
+	return errors.Join(one.routeTo(ctx, other), other.routeTo(ctx, one))
 }
 
 // routeTo leads from a node to another, and to its pods if it has some already.

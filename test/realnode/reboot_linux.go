@@ -134,13 +134,8 @@ func (b *Bed) watch(ctx context.Context) {
 func (n *Node) asked() bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if n.box == nil {
-		return false
-	}
-	select {
-	case <-n.box.ended:
-		return n.box.restarted
-	default:
+	if !n.box.alive() {
+		return n.box != nil && n.box.restarted
 	}
 	said, err := os.ReadFile(n.request())
 	if err != nil {
