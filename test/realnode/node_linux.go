@@ -260,6 +260,9 @@ func ready(node *corev1.Node) error {
 // synced is what kube-proxy says once it has written all rules.
 var synced = regexp.MustCompile(`(?m)^kubeproxy_sync_proxy_rules_last_timestamp_seconds\{ip_family="IPv4"\} [1-9]`)
 
+// direct asks a node itself, each time anew.
+var direct = &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: 2 * time.Second}
+
 // proxied says that kube-proxy has not written the rules of Services since it
 // started; nil when it has.
 func (n *Node) proxied(ctx context.Context) error {
@@ -267,7 +270,7 @@ func (n *Node) proxied(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	response, err := http.DefaultClient.Do(request)
+	response, err := direct.Do(request)
 	if err != nil {
 		return err
 	}
