@@ -152,7 +152,8 @@ func (s *scene) shutdown() {
 // both ends also the first node, on which the cluster's DNS is.
 func (s *scene) both() {
 	s.rebooting(func() {
-		s.tell(far+root, "nsenter -t 1 -m reboot")
+		_, err := s.bed.Nodes[1].Run(s.Context(), "reboot")
+		s.must(err)
 		s.tell(near+root, "reboot -f")
 	}, 0, 1)
 	s.otherNode()

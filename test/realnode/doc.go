@@ -32,11 +32,11 @@
 // privileged pod with hostPID runs
 //
 //	nsenter -t 1 -m shutdown -r +1    # in a minute; "now" and +MINUTES are known
-//	nsenter -t 1 -m reboot            # at once
 //	reboot -f                         # at once, by reboot(2)
 //
-// The first two are programs of the box, /usr/local/sbin/shutdown and reboot. The
-// machine does not notice: a process in a box has no power over it. Everything in
+// The first is a program of the box, /usr/local/sbin/shutdown; there is a reboot
+// beside it, but busybox's nsenter runs its own. The machine does not notice:
+// reboot(2) ends the namespace that it is called in. Everything in
 // the box ends, and the box is made again with another boot id; or as
 // [Node.NextBoot] says, for a node that does not come back as it was.
 //
