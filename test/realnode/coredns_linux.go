@@ -32,9 +32,9 @@ const corefile = `%[2]s in-addr.arpa ip6.arpa {
     kubernetes {
         kubeconfig %[3]s
         pods insecure
-        ttl 30
+        ttl 5
     }
-    cache 30
+    cache 5
     loadbalance
 }
 . {

@@ -105,7 +105,7 @@ func (n *Node) begin(ctx context.Context) error {
 
 // startAll starts the programs in a box that has none.
 func (n *Node) startAll(ctx context.Context, boot Boot) error {
-	if err := makeCgroups(n.cgroup); err != nil {
+	if err := errors.Join(makeCgroups(n.cgroup), preferPods(n.cgroup)); err != nil {
 		return err
 	}
 	programs := []Program{Containerd, Kubelet, KubeProxy}
