@@ -15,7 +15,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/kubernetes/test/e2e/framework"
 	admissionapi "k8s.io/pod-security-admission/api"
 	"k8s.io/utils/ptr"
@@ -85,14 +84,7 @@ var _ = describe(func() {
 	routes := func(ctx context.Context, kind v1.ServiceType, addresses func(s *v1.Service, from *v1.Pod) []address) {
 		windows, linux := target(ctx, f.ClientSet), opposite(ctx, f)
 		deployOf(ctx, f, "ten", replicas, windows.netexec().Spec)
-		service, err := f.ClientSet.CoreV1().Services(f.Namespace.Name).Create(ctx, &v1.Service{
-			ObjectMeta: metav1.ObjectMeta{Name: "ten"},
-			Spec: v1.ServiceSpec{
-				Type: kind, Selector: map[string]string{"app": "ten"},
-				Ports: []v1.ServicePort{{Port: 80, TargetPort: intstr.FromInt32(netexecPort)}},
-			},
-		}, metav1.CreateOptions{})
-		framework.ExpectNoError(err, "creating the Service")
+		service := serve(ctx, f, f.Namespace.Name, "ten", "ten", v1.ServiceSpec{Type: kind})
 		clients := []*v1.Pod{
 			client(ctx, f, windows, "client-target"),
 			client(ctx, f, linux, "client-other"),
@@ -118,36 +110,21 @@ var _ = describe(func() {
 			for _, to := range addresses(service, from) {
 				d, err := dial(ctx, f, from, to.host, to.port, spreadDials)
 				framework.ExpectNoError(err)
-				gomega.Expect(d.Spread()).To(gomega.BeEmpty(), "dials of pod %s at %s:%d", from.Name, to.host, to.port)
+				gomega.Expect(d.Spread()).To(gomega.BeEmpty(), "dials of pod %s at %s", from.Name, to)
 			}
 		}
 	}
 
 	framework.It("A ClusterIP should route to ten Windows pods", func(ctx context.Context) {
 		routes(ctx, v1.ServiceTypeClusterIP, func(s *v1.Service, _ *v1.Pod) []address {
-			return []address{{s.Spec.ClusterIP, s.Spec.Ports[0].Port}}
+			return []address{clusterIP(s)}
 		})
 	})
 
 	framework.It("A NodePort should route to ten Windows pods on every node", func(ctx context.Context) {
-		nodes := untainted(append(target(ctx, f.ClientSet).nodes, opposite(ctx, f).nodes...))
-		measuredOwn := false
+		nodes := nodesWithPorts(target(ctx, f.ClientSet), opposite(ctx, f))
 		routes(ctx, v1.ServiceTypeNodePort, func(s *v1.Service, from *v1.Pod) []address {
-			var all []address
-			for i := range nodes {
-				to := address{internalIP(&nodes[i]), s.Spec.Ports[0].NodePort}
-				if nodes[i].Name != from.Spec.NodeName || nodes[i].Labels[v1.LabelOSStable] != string(v1.Windows) {
-					all = append(all, to)
-					continue
-				}
-				// A Windows node need not serve its own NodePort to itself.
-				if !measuredOwn {
-					measuredOwn = true
-					d, err := dial(ctx, f, from, to.host, to.port, 1)
-					measured("NodePort of node "+nodes[i].Name+", dialled from itself, answers", err == nil && d.Failed == 0)
-				}
-			}
-			return all
+			return nodes.of(ctx, f, s, from)
 		})
 	})
 })

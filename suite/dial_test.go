@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/onsi/ginkgo/v2"
@@ -41,7 +42,7 @@ func (s *system) netexecAt(port int32) *v1.Pod {
 }
 
 // dial asks a pod of netexec to dial an address so many times, and returns how often
-// each has answered.
+// each has answered. Where the first dial fails it is the only one.
 func dial(ctx context.Context, f *framework.Framework, from *v1.Pod, host string, port int32, times int) (*judge.Dialled, error) {
 	return dialBy(ctx, f, from, address{"127.0.0.1", netexecPort}, "http", address{host, port}, times)
 }
@@ -51,17 +52,20 @@ func dial(ctx context.Context, f *framework.Framework, from *v1.Pod, host string
 func dialBy(ctx context.Context, f *framework.Framework, asker *v1.Pod, by address, protocol string, to address, times int) (*judge.Dialled, error) {
 	const most = 20 // with one request; netexec forgets all answers where the last dial fails
 	sum := &judge.Dialled{}
-	for times > 0 {
-		n := min(times, most)
+	for n := 1; times > 0 && sum.Failed == 0; n = min(times, most) {
 		times -= n
 		url := fmt.Sprintf("http://%s/dial?request=hostname&protocol=%s&host=%s&port=%d&tries=%d", by, protocol, to.host, to.port, n)
-		said, _, err := e2epod.ExecWithOptionsContext(ctx, f, e2epod.ExecOptions{
+		said, problem, err := e2epod.ExecWithOptionsContext(ctx, f, e2epod.ExecOptions{
 			Command:   []string{"wget", "-q", "-O", "-", url},
 			Namespace: asker.Namespace, PodName: asker.Name, ContainerName: asker.Spec.Containers[0].Name,
 			CaptureStdout: true, CaptureStderr: true, Quiet: true,
 		})
+		if err != nil && strings.Contains(problem, unresolved) {
+			sum.Refuse(n, to.host+" cannot be resolved")
+			continue
+		}
 		if err != nil {
-			return nil, fmt.Errorf("running wget in pod %s: %w", asker.Name, err)
+			return nil, fmt.Errorf("running wget in pod %s: %w: %s", asker.Name, err, problem)
 		}
 		if err := sum.Add([]byte(said)); err != nil {
 			return nil, fmt.Errorf("what pod %s says of its dials: %w", asker.Name, err)
@@ -69,6 +73,10 @@ func dialBy(ctx context.Context, f *framework.Framework, asker *v1.Pod, by addre
 	}
 	return sum, nil
 }
+
+// unresolved is what wget says of the status with which netexec answers that it cannot
+// resolve the name that it is to dial.
+const unresolved = "HTTP/1.1 400"
 
 // address is one at which something answers.
 type address struct {
@@ -108,17 +116,19 @@ const dialsEach = 10
 // client makes a pod from which is dialled, on a node of the system.
 func client(ctx context.Context, f *framework.Framework, s *system, name string) *v1.Pod {
 	ginkgo.GinkgoHelper()
-	if len(s.nodes) == 0 {
-		framework.Failf("no %s node is ready and takes pods, and the test dials from there, too", s.os)
-	}
 	running := waitRunning(ctx, f, create(ctx, f, named(s.netexec(), name)))
 	return &running[0]
 }
 
 // opposite finds the nodes of the system that is beside Windows, Linux; also with Linux
-// under test.
+// under test. Without any the test fails.
 func opposite(ctx context.Context, f *framework.Framework) *system {
-	return findSystem(ctx, f.ClientSet, v1.Linux)
+	ginkgo.GinkgoHelper()
+	s := findSystem(ctx, f.ClientSet, v1.Linux)
+	if len(s.nodes) == 0 {
+		framework.Failf("no %s node is ready and takes pods, and the test has pods there, too", s.os)
+	}
+	return s
 }
 
 // ready returns the names of the ready pods with that label.

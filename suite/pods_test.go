@@ -48,7 +48,13 @@ func on(pod *v1.Pod, node *v1.Node) *v1.Pod {
 // refuses it the test fails, and says so: it is no finding about Windows.
 func create(ctx context.Context, f *framework.Framework, pod *v1.Pod) *v1.Pod {
 	ginkgo.GinkgoHelper()
-	made, err := f.ClientSet.CoreV1().Pods(f.Namespace.Name).Create(ctx, pod, metav1.CreateOptions{})
+	return createIn(ctx, f, f.Namespace.Name, pod)
+}
+
+// createIn is create for another of the test's namespaces.
+func createIn(ctx context.Context, f *framework.Framework, namespace string, pod *v1.Pod) *v1.Pod {
+	ginkgo.GinkgoHelper()
+	made, err := f.ClientSet.CoreV1().Pods(namespace).Create(ctx, pod, metav1.CreateOptions{})
 	if apierrors.IsForbidden(err) {
 		framework.Failf("the cluster's admission refuses pod %s, without which the test cannot be run: %v", pod.Name, err)
 	}

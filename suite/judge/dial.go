@@ -39,28 +39,55 @@ func (d *Dialled) Add(said []byte) error {
 	return nil
 }
 
-// Reached returns what is other than that all of the names have answered, and nobody
-// else, and that none of the dials failed. None is none.
-func (d *Dialled) Reached(names []string) []string {
-	var problems, missing, strange []string
-	for _, name := range names {
-		if d.Answers[name] == 0 {
-			missing = append(missing, name)
-		}
-	}
+// Refuse counts dials that could not be made.
+func (d *Dialled) Refuse(n int, why string) {
+	d.Failed += n
+	d.Why = cut(why)
+}
+
+// Strangers returns which answers came from nobody of those names.
+func (d *Dialled) Strangers(names []string) []string {
+	var strange []string
 	for _, name := range slices.Sorted(maps.Keys(d.Answers)) {
 		if !slices.Contains(names, name) {
 			strange = append(strange, cut(name))
 		}
 	}
+	return strange
+}
+
+// Reached returns what is other than that all of the names have answered, and nobody
+// else, and that none of the dials failed. None is none.
+func (d *Dialled) Reached(names []string) []string {
+	var problems, missing []string
+	for _, name := range names {
+		if d.Answers[name] == 0 {
+			missing = append(missing, name)
+		}
+	}
 	if len(missing) > 0 {
 		problems = append(problems, fmt.Sprintf("%d of %d did not answer: %s", len(missing), len(names), strings.Join(missing, ", ")))
 	}
-	if len(strange) > 0 {
+	if strange := d.Strangers(names); len(strange) > 0 {
 		problems = append(problems, fmt.Sprintf("others answered: %s", strings.Join(strange, ", ")))
 	}
 	if d.Failed > 0 {
 		problems = append(problems, fmt.Sprintf("%d dials failed, the last by: %s", d.Failed, d.Why))
+	}
+	return problems
+}
+
+// Avoided returns what is other than that none of the names has answered: others may,
+// where a resolver knows an answer for every name. None is none.
+func (d *Dialled) Avoided(names []string) []string {
+	var problems []string
+	for _, name := range names {
+		if d.Answers[name] > 0 {
+			problems = append(problems, fmt.Sprintf("%s answered", name))
+		}
+	}
+	if len(d.Answers) == 0 && d.Failed == 0 {
+		problems = append(problems, "nothing was dialled")
 	}
 	return problems
 }

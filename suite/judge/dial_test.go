@@ -48,6 +48,27 @@ func TestDialledSpread(t *testing.T) {
 	}
 }
 
+func TestDialledAvoided(t *testing.T) {
+	failed := Dialled{}
+	failed.Refuse(2, "no such host")
+	for what, c := range map[string]struct {
+		d    Dialled
+		want string
+	}{
+		"it fails":             {failed, ""},
+		"somebody else's":      {Dialled{Answers: map[string]int{"wildcard": 1}}, ""},
+		"it is reached":        {Dialled{Answers: map[string]int{"wildcard": 1, "web": 1}}, "web answered"},
+		"it was never dialled": {Dialled{}, "nothing was dialled"},
+	} {
+		if got := strings.Join(c.d.Avoided([]string{"web"}), "; "); got != c.want {
+			t.Errorf("%s: %q, want %q", what, got, c.want)
+		}
+	}
+	if got := strings.Join(failed.Reached([]string{"web"}), "; "); got != "1 of 1 did not answer: web; 2 dials failed, the last by: no such host" {
+		t.Errorf("%q", got)
+	}
+}
+
 func FuzzDialled(f *testing.F) {
 	for _, said := range []string{`{"responses":["a"],"errors":["b"]}`, `{}`, `[]`, `null`, `{"responses":[null]}`, "\x00", ""} {
 		f.Add(said)
