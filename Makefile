@@ -56,7 +56,7 @@ test-node: node ## Run the tests on a real Linux node; needs root, and on Debian
 
 .PHONY: mutants
 mutants: node ## Break simulated clusters, and show that each test of op-readiness.test fails for its reason
-	$(GO) test -v -count=1 -timeout 30m ./test/mutants -mutants.all
+	$(GO) test -v -count=1 -timeout 60m ./test/mutants -mutants.all
 
 .PHONY: verify
 verify: verify-format verify-modules verify-vet verify-lint verify-deadcode verify-generated verify-workflows verify-specs ## Check format, modules, lint, dead code and generated files

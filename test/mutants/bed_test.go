@@ -26,6 +26,7 @@ import (
 	"github.com/windows-op-readiness/windows-op-readiness/specs"
 	"github.com/windows-op-readiness/windows-op-readiness/test/kwoktest"
 	"github.com/windows-op-readiness/windows-op-readiness/test/nodetest"
+	"github.com/windows-op-readiness/windows-op-readiness/test/realnode"
 	"github.com/windows-op-readiness/windows-op-readiness/test/scripted"
 )
 
@@ -39,8 +40,8 @@ type bed struct {
 	dynamic dynamic.Interface
 	flags   e2e.Flags
 	binary  *e2e.Binary
-	// containers says that there is a node on which containers run.
-	containers bool
+	// nodes are those on which containers run.
+	nodes []*realnode.Node
 	// player plays the Windows pods, where they are scripted.
 	player *scripted.Player
 }
@@ -52,12 +53,16 @@ func simulated(t *testing.T) *bed {
 }
 
 // real is a bed with a real Linux node, on which tests run with Linux in the place of
-// Windows.
-func real(t *testing.T) *bed {
+// Windows, and realTwo one with two of them.
+func real(t *testing.T) *bed    { return withNodes(t, 1) }
+func realTwo(t *testing.T) *bed { return withNodes(t, 2) }
+
+func withNodes(t *testing.T, nodes int) *bed {
 	t.Helper()
-	b := newBed(t, nodetest.Up(t).Cluster)
+	made := nodetest.Up(t, func(o *realnode.Options) { o.Nodes = nodes })
+	b := newBed(t, made.Cluster)
 	b.flags.Extra = append(b.flags.Extra, "--readiness.target-os=linux")
-	b.containers = true
+	b.nodes = made.Nodes
 	return b
 }
 

@@ -181,7 +181,8 @@ func mutateAny(base, group, resource, patch string, in func(ctx context.Context,
 func (b *bed) policy(kind, base, group, objects, operations, spec string) (undo func()) {
 	b.Helper()
 	const v1 = "apiVersion: admissionregistration.k8s.io/v1\n"
-	head := fmt.Sprintf("metadata: {name: mutant-%s}\nspec:\n", base)
+	name := "mutant-" + base + "-" + objects
+	head := fmt.Sprintf("metadata: {name: %s}\nspec:\n", name)
 	actions := ""
 	if kind == "Validating" {
 		actions = "  validationActions: [Deny]\n"
@@ -192,7 +193,7 @@ func (b *bed) policy(kind, base, group, objects, operations, spec string) (undo 
   matchConstraints:
     namespaceSelector: {matchLabels: {e2e-framework: %s}}
     resourceRules: [{apiGroups: [%q], apiVersions: [v1], operations: [%s], resources: [%s]}]`, base, group, operations, objects) + spec,
-		resource + "ybindings": v1 + "kind: " + kind + "AdmissionPolicyBinding\n" + head + "  policyName: mutant-" + base + "\n" + actions,
+		resource + "ybindings": v1 + "kind: " + kind + "AdmissionPolicyBinding\n" + head + "  policyName: " + name + "\n" + actions,
 	}
 	of := func(resource string) dynamic.ResourceInterface {
 		return b.dynamic.Resource(schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1", Resource: resource})
@@ -205,7 +206,7 @@ func (b *bed) policy(kind, base, group, objects, operations, spec string) (undo 
 	}
 	return func() {
 		for resource := range made {
-			b.must(of(resource).Delete(b.Context(), "mutant-"+base, metav1.DeleteOptions{}))
+			b.must(of(resource).Delete(b.Context(), name, metav1.DeleteOptions{}))
 		}
 	}
 }
@@ -235,6 +236,8 @@ func probePod() *v1.Pod {
 		ObjectMeta: metav1.ObjectMeta{Name: "probe", Labels: map[string]string{"app": "churn"}},
 		Spec: v1.PodSpec{
 			Containers:  []v1.Container{container("a"), container("b"), container("c")},
+			DNSConfig:   &v1.PodDNSConfig{Searches: []string{"example.com"}},
+			HostAliases: []v1.HostAlias{{IP: "192.0.2.1", Hostnames: []string{"example.com"}}},
 			Volumes:     []v1.Volume{{Name: "share", VolumeSource: v1.VolumeSource{HostPath: &v1.HostPathVolumeSource{Path: "/nowhere"}}}},
 			Tolerations: []v1.Toleration{{Key: "example.com/foreign", Operator: v1.TolerationOpExists}},
 		},
@@ -347,15 +350,6 @@ var (
 		JSONPatch{op: "replace", path: "/spec/volumes/0", value: {"name": dyn("share"), "emptyDir": dyn({})}}`,
 		func(pod *v1.Pod) bool { return pod.Spec.Volumes[0].EmptyDir != nil })
 )
-
-// sticky has a Service send each client to one pod.
-var sticky = mutateAny("ten", "", "services", `[JSONPatch{op: "add", path: "/spec/sessionAffinity", value: "ClientIP"}]`,
-	func(ctx context.Context, b *bed, namespace string) (bool, error) {
-		s, err := b.client.CoreV1().Services(namespace).Create(ctx, &v1.Service{
-			ObjectMeta: metav1.ObjectMeta{Name: "probe"}, Spec: v1.ServiceSpec{Ports: []v1.ServicePort{{Port: 80}}},
-		}, dryCreate)
-		return err == nil && s.Spec.SessionAffinity == v1.ServiceAffinityClientIP, err
-	})
 
 // leaveOut takes one endpoint out of every slice.
 var leaveOut = mutateAny("ten", "discovery.k8s.io", "endpointslices", `has(object.endpoints) && size(object.endpoints) > 0 ? [JSONPatch{op: "remove", path: "/endpoints/0"}] : []`,

@@ -25,6 +25,11 @@ const (
 	clusterIP = "A ClusterIP should route to ten Windows pods"
 	nodePort  = "A NodePort should route to ten Windows pods on every node"
 
+	stable    = "StatefulSet should keep names and routes when its pods are replaced"
+	customDNS = "Pods should be reached through records and search paths of the pod specification"
+	toLinux   = "NodePort should reach Linux pods from Windows pods on every node"
+	toWindows = "NodePort should reach Windows pods from Linux pods on every node"
+
 	shareOne   = "Shared files should be read and written by three containers of a pod at once"
 	shareThree = "Shared files should be read and written by three pods of a node at once"
 
@@ -73,12 +78,21 @@ var groups = map[string]group{
 		{churn, "pods have a finalizer that nobody takes off", keepPods, "are still terminating"},
 		{churn, "nobody can delete pods beside it", refuseDeletions, "0 deletions beside it took effect"},
 	}},
-	"routes": {real, []mutant{
-		{clusterIP, "the Service sends each client to one pod", sticky, "9 of 10 did not answer"},
+	"routes": {realTwo, []mutant{
+		{clusterIP, "the Service sends each client to one pod", sticky("ten"), "9 of 10 did not answer"},
 		{clusterIP, "an endpoint is left out", leaveOut, "[1-9] of 10 did not answer"},
 		{clusterIP, "a pod that is none of its own is an endpoint", addStranger, "others answered: client-other"},
 		{clusterIP, "endpoints are never taken out", keepEndpoints, "after the Deployment was scaled to five"},
-		{nodePort, "the Service sends each client to one pod", sticky, "9 of 10 did not answer"},
+		{nodePort, "the Service sends each client to one pod", sticky("ten"), "9 of 10 did not answer"},
+		{toLinux, "the Service sends each client to one pod", sticky("nodeport"), "1 of 2 did not answer"},
+		{toWindows, "the Service sends each client to one pod", sticky("nodeport"), "1 of 2 did not answer"},
+		{toWindows, "a node drops what comes for its NodePorts", dropNodePorts("tcp"), "which is the NodePort of node real-linux-2"},
+		{stable, "kube-proxy stops after the pods were reached", stopProxies, "[1-3] of 3 did not answer"},
+		{stable, "the pods that are made anew are gated", gateSuccessors, "pod stable-0 is Pending; SchedulingGated"},
+		{customDNS, "the record is not in the pod", noRecord, "custom-[a-z0-9]+.op-readiness.test cannot be resolved"},
+		{customDNS, "the search path is not in the pod", noSearch, "web-[a-z0-9]+ cannot be resolved"},
+		{customDNS, "an ordinary pod finds the same by that name", nameEverywhere, "custom-dns-server answered"},
+		{customDNS, "an ordinary pod asks another DNS server", otherDNS, "192.0.2.53 is not the cluster's, which is 10.96.0.10"},
 	}},
 	"storage": {real, []mutant{
 		{shareOne, "one container has a volume of its own", ownVolume, "a reads 0 whole lines of c, which wrote 50"},
@@ -133,6 +147,9 @@ var groups = map[string]group{
 // all says that also those mutants are made for which containers must run.
 var all = flag.Bool("mutants.all", false, "make also the mutants for which containers must run; it takes some minutes more")
 
+// only narrows a group to some of its tests.
+var only = flag.String("mutants.only", "", "in each group, only the tests whose names have these words")
+
 // Each test passes, and with each of its mutants it fails for that reason.
 func TestMutants(t *testing.T) {
 	var mu sync.Mutex
@@ -157,13 +174,16 @@ func TestMutants(t *testing.T) {
 			b := group.bed(t)
 			passes := map[string]bool{}
 			for _, m := range group.mutants {
+				if !strings.Contains(m.test, *only) {
+					continue
+				}
 				if !passes[m.test] && name != "churn-slow" { // it has passed in the other group
 					if failure := b.run(m.test); failure != "" {
 						t.Fatalf("%s: without a fault it %s", m.test, failure)
 					}
 				}
 				passes[m.test] = true
-				if b.containers && !*all {
+				if b.nodes != nil && !*all {
 					continue
 				}
 				undo := m.make(b)
