@@ -100,6 +100,34 @@ func onHost(ctx context.Context, f *framework.Framework, s *system, node *v1.Nod
 	return logWhenEnded(ctx, f, create(ctx, f, s.scripted(named(s.hostPod(node), pod), script, env)))
 }
 
+// listen has a pod of that name serve netexec on a node, at a port that is free there,
+// and returns where it answers.
+func (s *system) listen(ctx context.Context, f *framework.Framework, node *v1.Node, name string) address {
+	ginkgo.GinkgoHelper()
+	at := freeAt(ctx, f, s, node, name+"-look")
+	letIn(ctx, f, s, node, at.port)
+	waitServing(ctx, f, create(ctx, f, named(s.listener(node, at.port), name)))
+	return at
+}
+
+// portsFrom is where free ports are looked for: below those of NodePorts and of
+// connections that a node makes.
+const portsFrom = 20000
+
+// freeAt returns the address of a node with a port at which nothing listens.
+func freeAt(ctx context.Context, f *framework.Framework, s *system, node *v1.Node, pod string) address {
+	ginkgo.GinkgoHelper()
+	return address{internalIP(node), interfaces(ctx, f, s, node, pod).Free(portsFrom)}
+}
+
+// interfaces asks a node, in a pod of that name, for its interfaces.
+func interfaces(ctx context.Context, f *framework.Framework, s *system, node *v1.Node, pod string) *judge.Interfaces {
+	ginkgo.GinkgoHelper()
+	seen, err := judge.ReadInterfaces(onHost(ctx, f, s, node, pod, "interfaces", nil))
+	framework.ExpectNoError(err, "asking node %s", node.Name)
+	return seen
+}
+
 // listener returns a pod that serves netexec at a port of a node, by HTTP at all of its
 // addresses and by UDP at one.
 func (s *system) listener(node *v1.Node, port int32) *v1.Pod {

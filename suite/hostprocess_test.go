@@ -29,7 +29,6 @@ var _ = describe(func() {
 	})
 
 	const (
-		portsFrom     = 20000 // below those of NodePorts and of outgoing connections
 		answersWithin = 2 * time.Minute
 		silentWithin  = time.Minute
 	)
@@ -37,8 +36,7 @@ var _ = describe(func() {
 	framework.It("HostProcess pods should bind to the interfaces of their node", func(ctx context.Context) {
 		windows, other := target(ctx, f.ClientSet), opposite(ctx, f)
 		node := windows.nodes[0]
-		seen, err := judge.ReadInterfaces(onHost(ctx, f, windows, &node, "hpc-look", "interfaces", nil))
-		framework.ExpectNoError(err, "asking node %s", node.Name)
+		seen := interfaces(ctx, f, windows, &node, "hpc-look")
 		at := address{internalIP(&node), seen.Free(portsFrom)}
 		letIn(ctx, f, windows, &node, at.port)
 

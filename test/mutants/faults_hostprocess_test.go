@@ -61,3 +61,15 @@ func takeOver(b *bed) func() {
 		}
 	})
 }
+
+// Faults of the user that containers run as.
+var (
+	noPodUser = mutate("run-as", `[
+		JSONPatch{op: "add", path: "/spec/securityContext", value: {}},
+		JSONPatch{op: "add", path: "/metadata/annotations", value: {"mutant": "yes"}}]`,
+		func(pod *v1.Pod) bool { return pod.Annotations["mutant"] != "" })
+	noContainerUser = mutate("run-as", `[
+		JSONPatch{op: "add", path: "/spec/containers/0/securityContext", value: {}},
+		JSONPatch{op: "add", path: "/metadata/annotations", value: {"mutant": "yes"}}]`,
+		func(pod *v1.Pod) bool { return pod.Annotations["mutant"] != "" })
+)

@@ -41,6 +41,10 @@ const (
 
 	nodeAddress = "HostProcess pods should share the address of their node"
 	nodeBinding = "HostProcess pods should bind to the interfaces of their node"
+
+	runAs     = "Containers should run as the user that the pod names"
+	nodePings = "Nodes should ping each other"
+	nodePorts = "Nodes should reach TCP and UDP NodePorts through their own proxy"
 )
 
 // mutant is one thing that is broken, and what a test must say of it.
@@ -140,6 +144,11 @@ var groups = map[string]group{
 		{nodeAddress, "the pod has a network of its own", ownNetwork, `pod hpc-server has the address .?"10.244.[0-9.]+.?": that is not of node real-linux`},
 		{nodeBinding, "the pod has a network of its own", ownNetwork, "cannot assign requested address"},
 		{nodeBinding, "the pod listens at all addresses", everywhere, "answers at 127.0.0.1:[0-9]+, where pod hpc-server does not listen by UDP"},
+		{runAs, "the pod's user is taken off", noPodUser, `the pod names 1000, and its container runs as .?"0`},
+		{runAs, "the container's user is taken off", noContainerUser, `the container names 2000, its pod 1000, and it runs as .?"1000`},
+		{nodePings, "a node answers no pings", ignorePings, "at 198.18.2.2, whose kubelet can be connected to: ICMP is blocked"},
+		{nodePorts, "the Service has no UDP port", noUDPPort, "dials failed, the last by: .*udp"},
+		{nodePorts, "an endpoint is left out", leaveOutOf("worker"), "1 of 3 did not answer"},
 		{nodeBinding, "another answers where the pod was", takeOver, "answers at [0-9.:]+ after pod hpc-server was deleted"},
 	}},
 }
