@@ -87,9 +87,13 @@ func Cover(set *Set, version string) (*VersionCoverage, error) {
 		return nil, err
 	}
 	coverage := &VersionCoverage{Kubernetes: version, Checked: slices.Contains(Catalogues(), "v"+v.String())}
+	asked := map[string]bool{}
+	for i := range cases {
+		asked[cases[i].ID] = asked[cases[i].ID] || cases[i].Kind == Requirement
+	}
 	for i := range cases {
 		c := &cases[i]
-		if c.Kind != Requirement && (c.Kind != Trial || c.Proof == ProofNone) {
+		if !asked[c.Proves()] {
 			continue
 		}
 		n := len(coverage.Categories)

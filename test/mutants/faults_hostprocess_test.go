@@ -73,3 +73,35 @@ var (
 		JSONPatch{op: "add", path: "/metadata/annotations", value: {"mutant": "yes"}}]`,
 		func(pod *v1.Pod) bool { return pod.Annotations["mutant"] != "" })
 )
+
+// Faults of what pods say of their operating system.
+var (
+	noPodOS = mutate("pod-os", `[
+		JSONPatch{op: "add", path: "/spec/os", value: {"name": "linux"}},
+		JSONPatch{op: "remove", path: "/spec/os"},
+		JSONPatch{op: "add", path: "/metadata/annotations", value: {"mutant": "yes"}}]`,
+		func(pod *v1.Pod) bool { return pod.Annotations["mutant"] != "" })
+	noLinuxFields = mutate("pod-os", `object.spec.?os.?name.orValue("") == "windows" && has(object.spec.securityContext) && has(object.spec.securityContext.runAsUser) ?
+		[JSONPatch{op: "remove", path: "/spec/securityContext"}] :
+		[JSONPatch{op: "add", path: "/metadata/annotations", value: {"mutant": "yes"}}]`,
+		func(pod *v1.Pod) bool { return pod.Annotations["mutant"] != "" })
+)
+
+// noUDPEndpoints takes the UDP port out of every slice of endpoints.
+var noUDPEndpoints = mutateAny("worker", "discovery.k8s.io", "endpointslices",
+	`has(object.ports) && object.ports.exists(p, p.protocol == "UDP") ? [JSONPatch{op: "replace", path: "/ports", value: object.ports.filter(p, p.protocol != "UDP")}] : []`,
+	func(ctx context.Context, b *bed, namespace string) (bool, error) {
+		slice := sliceOf("probe", "192.0.2.1")
+		slice.Ports[0].Protocol = new(v1.ProtocolUDP)
+		s, err := b.client.DiscoveryV1().EndpointSlices(namespace).Create(ctx, slice, dryCreate)
+		return err == nil && len(s.Ports) == 0, err
+	})
+
+// ignorePings has the node leave pings unanswered.
+func ignorePings(b *bed) func() {
+	set := func(value string) {
+		b.onNode("echo " + value + " >/proc/sys/net/ipv4/icmp_echo_ignore_all")
+	}
+	set("1")
+	return func() { set("0") }
+}

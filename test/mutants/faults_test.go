@@ -351,12 +351,14 @@ var (
 		func(pod *v1.Pod) bool { return pod.Spec.Volumes[0].EmptyDir != nil })
 )
 
-// leaveOut takes one endpoint out of every slice.
-var leaveOut = mutateAny("ten", "discovery.k8s.io", "endpointslices", `has(object.endpoints) && size(object.endpoints) > 0 ? [JSONPatch{op: "remove", path: "/endpoints/0"}] : []`,
-	func(ctx context.Context, b *bed, namespace string) (bool, error) {
-		s, err := b.client.DiscoveryV1().EndpointSlices(namespace).Create(ctx, sliceOf("probe", "192.0.2.1"), dryCreate)
-		return err == nil && len(s.Endpoints) == 0, err
-	})
+// leaveOut takes one endpoint out of every slice of a test.
+func leaveOut(base string) fault {
+	return mutateAny(base, "discovery.k8s.io", "endpointslices", `has(object.endpoints) && size(object.endpoints) > 0 ? [JSONPatch{op: "remove", path: "/endpoints/0"}] : []`,
+		func(ctx context.Context, b *bed, namespace string) (bool, error) {
+			s, err := b.client.DiscoveryV1().EndpointSlices(namespace).Create(ctx, sliceOf("probe", "192.0.2.1"), dryCreate)
+			return err == nil && len(s.Endpoints) == 0, err
+		})
+}
 
 // keepEndpoints makes a slice of the Service's endpoints that nobody ever changes.
 func keepEndpoints(b *bed) func() {

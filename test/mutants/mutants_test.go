@@ -43,6 +43,7 @@ const (
 	nodeBinding = "HostProcess pods should bind to the interfaces of their node"
 
 	runAs     = "Containers should run as the user that the pod names"
+	podOS     = "Pod.OS should be enforced by the kubelet and the API"
 	nodePings = "Nodes should ping each other"
 	nodePorts = "Nodes should reach TCP and UDP NodePorts through their own proxy"
 )
@@ -84,7 +85,7 @@ var groups = map[string]group{
 	}},
 	"routes": {realTwo, []mutant{
 		{clusterIP, "the Service sends each client to one pod", sticky("ten"), "9 of 10 did not answer"},
-		{clusterIP, "an endpoint is left out", leaveOut, "[1-9] of 10 did not answer"},
+		{clusterIP, "an endpoint is left out", leaveOut("ten"), "[1-9] of 10 did not answer"},
 		{clusterIP, "a pod that is none of its own is an endpoint", addStranger, "others answered: client-other"},
 		{clusterIP, "endpoints are never taken out", keepEndpoints, "after the Deployment was scaled to five"},
 		{nodePort, "the Service sends each client to one pod", sticky("ten"), "9 of 10 did not answer"},
@@ -146,9 +147,11 @@ var groups = map[string]group{
 		{nodeBinding, "the pod listens at all addresses", everywhere, "answers at 127.0.0.1:[0-9]+, where pod hpc-server does not listen by UDP"},
 		{runAs, "the pod's user is taken off", noPodUser, `the pod names 1000, and its container runs as .?"0`},
 		{runAs, "the container's user is taken off", noContainerUser, `the container names 2000, its pod 1000, and it runs as .?"1000`},
+		{podOS, "nothing says of which system a pod is", noPodOS, "container pause of pod os-foreign has run"},
+		{podOS, "fields of Linux are taken off before the API server looks", noLinuxFields, "takes a pod of system windows with a field of Linux: true, and false is expected"},
 		{nodePings, "a node answers no pings", ignorePings, "at 198.18.2.2, whose kubelet can be connected to: ICMP is blocked"},
-		{nodePorts, "the Service has no UDP port", noUDPPort, "dials failed, the last by: .*udp"},
-		{nodePorts, "an endpoint is left out", leaveOutOf("worker"), "1 of 3 did not answer"},
+		{nodePorts, "the proxy lacks the rules of UDP", noUDPEndpoints, "1 dials failed, the last by: .*udp"},
+		{nodePorts, "an endpoint is left out", leaveOut("worker"), "1 of 3 did not answer"},
 		{nodeBinding, "another answers where the pod was", takeOver, "answers at [0-9.:]+ after pod hpc-server was deleted"},
 	}},
 }

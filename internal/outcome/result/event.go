@@ -186,7 +186,9 @@ type Pod struct {
 	WindowsBuild string   `json:"windowsBuild,omitempty"`
 	Simulated    bool     `json:"simulated,omitempty"`
 	RuntimeClass string   `json:"runtimeClass,omitempty"`
-	Images       []string `json:"images,omitempty"`
+	// PodOS is the operating system that the pod itself names in spec.os; "" for none.
+	PodOS  specs.OS `json:"podOS,omitempty"`
+	Images []string `json:"images,omitempty"`
 	// Started says that a container of it, or an init container, has run.
 	Started bool `json:"started,omitempty"`
 	// Phases are those the pod was seen in, in that order.

@@ -127,7 +127,7 @@ func everyEvent() []result.Event {
 		started("a"),
 		{Time: at, Type: result.PodObserved, Pod: &result.Pod{
 			Test: "a", Attempt: 1, Namespace: "n", Name: "p", Node: "w", OS: specs.Windows, WindowsBuild: "10.0.20348", Simulated: true,
-			RuntimeClass: "y", Images: []string{"i"}, Started: true, Phases: []string{"Pending", "Running"}, SchedulingFailure: "none fits", Observed: at,
+			RuntimeClass: "y", PodOS: specs.Windows, Images: []string{"i"}, Started: true, Phases: []string{"Pending", "Running"}, SchedulingFailure: "none fits", Observed: at,
 		}},
 		seen,
 		started("c"),

@@ -25,6 +25,7 @@ func audit(c *CaseResult) {
 	for _, t := range c.Tests {
 		last := t.Observed[len(t.Observed)-1]
 		misplaced(c.Case, roles, last.Pods, &found)
+		nameless(t.Test.Name, last.Pods, &found)
 		if last.Unobserved != "" && demands {
 			found.add("its pods may not all have been seen: " + last.Unobserved)
 		}
@@ -155,6 +156,19 @@ func (r *role) wrong(p *result.Pod, containers bool) string {
 		return fmt.Sprintf("pod %s ran on node %s, whose operating system was not observed", p.Name, p.Node)
 	}
 	return fmt.Sprintf("pod %s ran on %s, and the case wants it on %s", p.Name, systemName(p.OS), systemName(r.OS))
+}
+
+// nameless says which pods of a test of suite op-readiness ran on Windows without
+// saying so in spec.os, as the standard asks of tests and that suite promises.
+func nameless(test string, pods []result.Pod, found *problems) {
+	if specs.SuiteOf(test) != specs.OpReadiness {
+		return
+	}
+	for i := range pods {
+		if p := &pods[i]; p.OS == specs.Windows && p.PodOS == "" {
+			found.add(fmt.Sprintf("pod %s ran on Windows without spec.os", p.Name))
+		}
+	}
 }
 
 // foreignImages lists the images of pods on Windows that neither the standard

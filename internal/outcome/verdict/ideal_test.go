@@ -92,6 +92,7 @@ func observation(p *result.Plan, t *result.PlannedTest) []result.Pod {
 					pod.Node, pod.OS, pod.Phases = "", "", []string{"Pending"}
 				}
 				if pod.OS == specs.Windows {
+					pod.PodOS = specs.Windows
 					pod.WindowsBuild = "10.0.20348"
 					pod.Images = []string{"mirror.example:5000/e2e/agnhost:2.63.0", "registry.k8s.io/pause@sha256:00"}
 				}

@@ -68,6 +68,29 @@ func TestAFailureBesideATrialAndAnotherTestCounts(t *testing.T) {
 	inconclusive(t, "a failure of a batch of both", run)
 }
 
+// The pods of our own tests say of which system they are; those of Kubernetes' tests
+// do not, and need not.
+func TestOwnTestsArePassedByPodsThatNameTheirSystem(t *testing.T) {
+	p := planOf(t, result.Selection{Trial: true}, 1)
+	run := copyOf(ideal(t, p, 1))
+	for i := range run.Pods {
+		run.Pods[i].PodOS = ""
+	}
+	of := map[specs.Kind]int{}
+	for _, c := range ready(t, "without spec.os", run).Cases {
+		nameless := strings.Contains(c.Reason, "ran on Windows without spec.os")
+		if nameless {
+			of[c.Case.Kind]++
+		}
+		if c.Case.Kind == specs.Trial && nameless != (c.Outcome == verdict.Unproven) {
+			t.Errorf("%s is %s: %s", c.Case.ID, c.Outcome, c.Reason)
+		}
+	}
+	if len(of) != 1 || of[specs.Trial] != len(trialsOf(p)) {
+		t.Errorf("cases with such pods: %v, of %d trials", of, len(trialsOf(p)))
+	}
+}
+
 // trialsOf are the ids of the cases of a plan that are on trial.
 func trialsOf(p *result.Plan) []string {
 	var ids []string

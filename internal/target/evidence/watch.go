@@ -19,6 +19,7 @@ import (
 
 	"github.com/windows-op-readiness/windows-op-readiness/internal/outcome/result"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/target/cluster"
+	"github.com/windows-op-readiness/windows-op-readiness/specs"
 )
 
 // Watch observes the pods of a cluster, the namespaces that they are in, and what
@@ -233,6 +234,9 @@ func (w *Watch) take(obj any) {
 	}
 	if pod.Spec.RuntimeClassName != nil {
 		seen.RuntimeClass = *pod.Spec.RuntimeClassName
+	}
+	if pod.Spec.OS != nil {
+		seen.PodOS = specs.OS(result.Cut(string(pod.Spec.OS.Name), 20))
 	}
 	for _, c := range pod.Spec.Containers {
 		if !slices.Contains(seen.Images, c.Image) {

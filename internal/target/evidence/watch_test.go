@@ -94,7 +94,9 @@ func TestPodsAreTiedToTheTestThatNamesTheirNamespace(t *testing.T) {
 		wait.Go(func() {
 			since := time.Now()
 			ns := fmt.Sprintf("short-%d", i)
-			shortTest(t, client, ns, pod(fmt.Sprintf("client-%d", i), "windows"), pod(fmt.Sprintf("server-%d", i), "linux"))
+			saysIt := pod(fmt.Sprintf("client-%d", i), "windows")
+			saysIt.Spec.OS = &corev1.PodOS{Name: corev1.Windows}
+			shortTest(t, client, ns, saysIt, pod(fmt.Sprintf("server-%d", i), "linux"))
 			pods, incomplete := w.Collect(t.Context(), suite, []string{ns}, since)
 			if incomplete != "" {
 				t.Errorf("test %d: incomplete: %s", i, incomplete)
@@ -104,10 +106,10 @@ func TestPodsAreTiedToTheTestThatNamesTheirNamespace(t *testing.T) {
 				return
 			}
 			client, server := pods[0], pods[1]
-			if client.Name != fmt.Sprintf("client-%d", i) || client.OS != specs.Windows || client.WindowsBuild != "10.0.20348" {
+			if client.Name != fmt.Sprintf("client-%d", i) || client.OS != specs.Windows || client.WindowsBuild != "10.0.20348" || client.PodOS != specs.Windows {
 				t.Errorf("test %d: the client is %+v", i, client)
 			}
-			if server.Name != fmt.Sprintf("server-%d", i) || server.OS != specs.Linux {
+			if server.Name != fmt.Sprintf("server-%d", i) || server.OS != specs.Linux || server.PodOS != "" {
 				t.Errorf("test %d: the server is %+v", i, server)
 			}
 			if len(client.Images) != 1 || !strings.Contains(client.Images[0], "agnhost") {
