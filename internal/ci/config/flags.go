@@ -34,5 +34,8 @@ func (c *Config) RunFlags(cell Cell) []string {
 	if c.Run.Additional {
 		flags = append(flags, "--additional")
 	}
+	if c.Run.Trial {
+		flags = append(flags, "--trial")
+	}
 	return flags
 }

@@ -351,7 +351,7 @@ func (c *Config) Expected(cell Cell, categories []specs.Category) (all, longest 
 	}
 	counted := map[string]bool{}
 	for _, k := range cases {
-		if k.Kind == specs.Trial || k.Kind == specs.Additional && !c.Run.Additional || !slices.Contains(categories, k.Category) {
+		if k.Kind == specs.Trial && !c.Run.Trial || k.Kind == specs.Additional && !c.Run.Additional || !slices.Contains(categories, k.Category) {
 			continue
 		}
 		key := fmt.Sprint(k.Tests, k.Conditions)

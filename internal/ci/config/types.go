@@ -98,6 +98,8 @@ type Run struct {
 	AirGapped bool `yaml:"airGapped,omitempty"`
 	// Also runs tests beyond the standard; they never gate (--additional).
 	Additional bool `yaml:"additional,omitempty"`
+	// Also runs this project's own tests, which are on trial; they decide nothing (--trial).
+	Trial bool `yaml:"trial,omitempty"`
 }
 
 // Results is where results are published.
