@@ -3,6 +3,7 @@ package suite
 import (
 	"context"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -83,7 +84,7 @@ var _ = describe(func() {
 	// from both systems.
 	routes := func(ctx context.Context, kind v1.ServiceType, addresses func(s *v1.Service, from *v1.Pod) []address) {
 		windows, linux := target(ctx, f.ClientSet), opposite(ctx, f)
-		deployOf(ctx, f, "ten", replicas, windows.netexec().Spec)
+		deployOf(ctx, f, "ten", replicas, windows.netexec().Spec, nil)
 		service := serve(ctx, f, f.Namespace.Name, "ten", "ten", v1.ServiceSpec{Type: kind})
 		clients := []*v1.Pod{
 			client(ctx, f, windows, "client-target"),
@@ -132,13 +133,14 @@ var _ = describe(func() {
 // deploy makes a Deployment of pause pods of the system.
 func deploy(ctx context.Context, f *framework.Framework, s *system, name string, replicas int32) {
 	ginkgo.GinkgoHelper()
-	deployOf(ctx, f, name, replicas, s.pause().Spec)
+	deployOf(ctx, f, name, replicas, s.pause().Spec, nil)
 }
 
-// deployOf makes a Deployment of such pods.
-func deployOf(ctx context.Context, f *framework.Framework, name string, replicas int32, pod v1.PodSpec) {
+// deployOf makes a Deployment of such pods, with those labels and one of its own.
+func deployOf(ctx context.Context, f *framework.Framework, name string, replicas int32, pod v1.PodSpec, more map[string]string) {
 	ginkgo.GinkgoHelper()
 	labels := map[string]string{"app": name}
+	maps.Copy(labels, more)
 	_, err := f.ClientSet.AppsV1().Deployments(f.Namespace.Name).Create(ctx, &appsv1.Deployment{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
 		Spec: appsv1.DeploymentSpec{

@@ -1,0 +1,253 @@
+package suite
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/onsi/ginkgo/v2"
+	"github.com/onsi/gomega"
+	appsv1 "k8s.io/api/apps/v1"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/kubernetes/test/e2e/framework"
+	e2epod "k8s.io/kubernetes/test/e2e/framework/pod"
+	admissionapi "k8s.io/pod-security-admission/api"
+
+	"github.com/windows-op-readiness/windows-op-readiness/suite/judge"
+)
+
+const (
+	// rebootDelay is between asking for a reboot and the reboot.
+	rebootDelay = 45 * time.Second
+	// rebootWithin is how long nodes may take to reboot, and recoverWithin how long
+	// their pods may take from then on: "a few minutes".
+	rebootWithin  = 15 * time.Minute
+	recoverWithin = 5 * time.Minute
+	// perNode is how many pods of the Deployment there are for each node.
+	perNode = 2
+)
+
+var _ = describe(func() {
+	f := framework.NewDefaultFramework("reboot")
+	f.NamespacePodSecurityLevel = admissionapi.LevelPrivileged
+
+	framework.It("Windows nodes should all be rebooted and their pods recover", framework.WithSerial(), framework.WithDisruptive(), framework.WithSlow(), func(ctx context.Context) {
+		windows := target(ctx, f.ClientSet)
+		b := serveOn(ctx, f, windows, windows.nodes)
+		b.reboot(ctx)
+		b.recover(ctx, nil)
+	})
+
+	framework.It("A Windows node should take part again after a reboot", framework.WithSerial(), framework.WithDisruptive(), framework.WithSlow(), func(ctx context.Context) {
+		windows := target(ctx, f.ClientSet)
+		b := serveOn(ctx, f, windows, windows.nodes[:1])
+		var late *v1.Service
+		b.reboot(ctx, func(ctx context.Context) {
+			b.waitDown(ctx, &windows.nodes[0])
+			late = b.service(ctx, "late")
+		})
+		b.recover(ctx, late)
+		b.waitLease(ctx, windows.nodes[0].Name)
+		b.reachOthers(ctx, windows, &windows.nodes[0])
+	})
+})
+
+// rebooting is nodes that are rebooted while pods serve on them.
+type rebooting struct {
+	f     *framework.Framework
+	s     *system
+	nodes []v1.Node
+	// client is where is dialled from.
+	client *v1.Pod
+	at     *v1.Service
+	wanted map[string]int
+	before map[string]bool // containers
+}
+
+// serveOn has a DaemonSet and a Deployment serve on nodes of a system, and returns when
+// all of their pods are reached.
+func serveOn(ctx context.Context, f *framework.Framework, s *system, nodes []v1.Node) *rebooting {
+	ginkgo.GinkgoHelper()
+	b := &rebooting{f: f, s: s, nodes: nodes}
+	refuseOwnNode(ctx, f, nodes)
+	b.client = client(ctx, f, opposite(ctx, f), "reboot-client")
+	spec := s.netexec().Spec
+	hosts := v1.NodeSelectorRequirement{Key: v1.LabelHostname, Operator: v1.NodeSelectorOpIn}
+	for i := range nodes {
+		hosts.Values = append(hosts.Values, nodes[i].Labels[v1.LabelHostname])
+	}
+	spec.Affinity = &v1.Affinity{NodeAffinity: &v1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &v1.NodeSelector{
+		NodeSelectorTerms: []v1.NodeSelectorTerm{{MatchExpressions: []v1.NodeSelectorRequirement{hosts}}},
+	}}}
+	labels := map[string]string{"app": "reboot-server", "served": "yes"}
+	_, err := f.ClientSet.AppsV1().DaemonSets(f.Namespace.Name).Create(ctx, &appsv1.DaemonSet{
+		ObjectMeta: metav1.ObjectMeta{Name: "reboot-server"},
+		Spec: appsv1.DaemonSetSpec{
+			Selector: &metav1.LabelSelector{MatchLabels: labels},
+			Template: v1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: spec},
+		},
+	}, metav1.CreateOptions{})
+	framework.ExpectNoError(err, "creating DaemonSet reboot-server")
+	deployOf(ctx, f, "reboot-deployed", int32(perNode*len(nodes)), spec, map[string]string{"served": "yes"})
+	b.wanted = map[string]int{"reboot-server": len(nodes), "reboot-deployed": perNode * len(nodes)}
+	b.at = b.service(ctx, "served")
+	b.waitServed(ctx, podStart, b.at, "before the reboot")
+	b.before = judge.Containers(b.pods(ctx))
+	return b
+}
+
+// service makes a Service of all pods that serve.
+func (b *rebooting) service(ctx context.Context, name string) *v1.Service {
+	ginkgo.GinkgoHelper()
+	made, err := b.f.ClientSet.CoreV1().Services(b.f.Namespace.Name).Create(ctx, &v1.Service{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec:       v1.ServiceSpec{Selector: map[string]string{"served": "yes"}, Ports: []v1.ServicePort{{Port: 80, TargetPort: intstr.FromInt32(netexecPort)}}},
+	}, metav1.CreateOptions{})
+	framework.ExpectNoError(err, "creating Service %s", name)
+	return made
+}
+
+func (b *rebooting) pods(ctx context.Context) []v1.Pod {
+	ginkgo.GinkgoHelper()
+	list, err := b.f.ClientSet.CoreV1().Pods(b.f.Namespace.Name).List(ctx, metav1.ListOptions{})
+	framework.ExpectNoError(err, "listing the pods")
+	return list.Items
+}
+
+// waitServed returns when all pods serve, in other containers than before, and are
+// reached by the Service.
+func (b *rebooting) waitServed(ctx context.Context, limit time.Duration, by *v1.Service, when string) {
+	ginkgo.GinkgoHelper()
+	gomega.Eventually(ctx, func(ctx context.Context) ([]string, error) {
+		list, err := b.f.ClientSet.CoreV1().Pods(b.f.Namespace.Name).List(ctx, metav1.ListOptions{})
+		if err != nil {
+			return nil, err
+		}
+		return judge.Recovered(b.wanted, b.before, list.Items), nil
+	}).WithTimeout(within(limit)).Should(gomega.BeEmpty(), "pods of %d nodes, %s", len(b.nodes), when)
+	var names []string
+	for _, pod := range b.pods(ctx) {
+		if b.wanted[pod.Labels["app"]] > 0 && judge.Ready(&pod) {
+			names = append(names, pod.Name)
+		}
+	}
+	reaches(ctx, b.f, b.client, address{by.Spec.ClusterIP, by.Spec.Ports[0].Port}, names, limit, when)
+}
+
+// reboot reboots the nodes at once, and returns when they are back. What is to be done
+// meanwhile is done when they have been told.
+func (b *rebooting) reboot(ctx context.Context, meanwhile ...func(ctx context.Context)) {
+	ginkgo.GinkgoHelper()
+	env := map[string]string{"NAMESPACE": b.f.Namespace.Name, "DELAY": strconv.Itoa(max(2, int(long(rebootDelay).Seconds())))}
+	began := time.Now()
+	var pods []*v1.Pod
+	for i := range b.nodes {
+		pod := named(b.s.hostPod(&b.nodes[i]), fmt.Sprintf("reboot-host-%d", i))
+		pods = append(pods, create(ctx, b.f, b.s.scripted(pod, "reboot", env)))
+	}
+	for i, pod := range pods {
+		gomega.Eventually(ctx, func(ctx context.Context) error {
+			log, err := e2epod.GetPodLogs(ctx, b.f.ClientSet, pod.Namespace, pod.Name, pod.Spec.Containers[0].Name)
+			if err != nil {
+				return err
+			}
+			return judge.RebootAsked(log)
+		}).WithTimeout(within(podStart)).WithPolling(framework.Poll/4).Should(gomega.Succeed(), "telling node %s to reboot", b.nodes[i].Name)
+	}
+	for _, do := range meanwhile {
+		do(ctx)
+	}
+	gomega.Eventually(ctx, func(ctx context.Context) ([]string, error) {
+		now, err := b.f.ClientSet.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
+		if err != nil {
+			return nil, err
+		}
+		return judge.Rebooted(b.nodes, now.Items), nil
+	}).WithTimeout(within(rebootWithin)).Should(gomega.BeEmpty(), "nodes that were told to reboot")
+	measured(fmt.Sprintf("%d nodes rebooted after", len(b.nodes)), time.Since(began).Round(time.Second))
+}
+
+// recover returns when all pods serve again, also by a Service that was made meanwhile,
+// and a new pod has started on each node.
+func (b *rebooting) recover(ctx context.Context, late *v1.Service) {
+	ginkgo.GinkgoHelper()
+	began := time.Now()
+	waitServing(ctx, b.f, b.client) // where Linux is under test, it may be on a node that was rebooted
+	b.waitServed(ctx, recoverWithin, b.at, "after the reboot")
+	if late != nil {
+		b.waitServed(ctx, recoverWithin, late, "by a Service that was made during the reboot")
+	}
+	for i := range b.nodes {
+		pod := named(on(b.s.netexec(), &b.nodes[i]), fmt.Sprintf("reboot-server-new-%d", i))
+		waitServing(ctx, b.f, create(ctx, b.f, pod))
+	}
+	measured("pods recovered after another", time.Since(began).Round(time.Second))
+}
+
+// waitDown returns when a node is down: its kubelet does not answer, or it is up again
+// already.
+func (b *rebooting) waitDown(ctx context.Context, node *v1.Node) {
+	ginkgo.GinkgoHelper()
+	gomega.Eventually(ctx, func(ctx context.Context) (bool, error) {
+		now, err := b.f.ClientSet.CoreV1().Nodes().Get(ctx, node.Name, metav1.GetOptions{})
+		if err != nil {
+			return false, err
+		}
+		_, err = b.f.ClientSet.CoreV1().RESTClient().Get().Resource("nodes").Name(node.Name).SubResource("proxy").Suffix("healthz").DoRaw(ctx)
+		return err != nil || now.Status.NodeInfo.BootID != node.Status.NodeInfo.BootID, nil
+	}).WithTimeout(within(rebootWithin)).WithPolling(framework.Poll/10).Should(gomega.BeTrue(), "node %s does not go down", node.Name)
+}
+
+// waitLease returns when a node renews its lease.
+func (b *rebooting) waitLease(ctx context.Context, node string) {
+	ginkgo.GinkgoHelper()
+	leases := b.f.ClientSet.CoordinationV1().Leases(v1.NamespaceNodeLease)
+	renewed := func(ctx context.Context) (time.Time, error) {
+		lease, err := leases.Get(ctx, node, metav1.GetOptions{})
+		if err != nil || lease.Spec.RenewTime == nil {
+			return time.Time{}, err
+		}
+		return lease.Spec.RenewTime.Time, nil
+	}
+	last, err := renewed(ctx)
+	framework.ExpectNoError(err, "reading the lease of node %s", node)
+	gomega.Eventually(ctx, renewed).WithTimeout(within(recoverWithin)).Should(gomega.BeTemporally(">", last), "the lease of node %s is renewed", node)
+}
+
+// reachOthers has a pod of the node dial a pod of another node, where the system has one.
+func (b *rebooting) reachOthers(ctx context.Context, s *system, node *v1.Node) {
+	ginkgo.GinkgoHelper()
+	for i := range s.nodes {
+		if other := &s.nodes[i]; other.Name != node.Name {
+			there := waitServing(ctx, b.f, create(ctx, b.f, named(on(s.netexec(), other), "reboot-neighbour")))
+			here := waitServing(ctx, b.f, create(ctx, b.f, named(on(s.netexec(), node), "reboot-returned")))
+			reaches(ctx, b.f, here, address{there.Status.PodIP, netexecPort}, []string{there.Name}, recoverWithin, "after the node's reboot")
+			return
+		}
+	}
+}
+
+// refuseOwnNode fails the test where this program itself runs in a pod on one of nodes.
+func refuseOwnNode(ctx context.Context, f *framework.Framework, nodes []v1.Node) {
+	ginkgo.GinkgoHelper()
+	namespace, err := os.ReadFile("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
+	if err != nil {
+		return // it runs in no pod
+	}
+	name, err := os.Hostname()
+	framework.ExpectNoError(err)
+	own, err := f.ClientSet.CoreV1().Pods(strings.TrimSpace(string(namespace))).Get(ctx, name, metav1.GetOptions{})
+	if err != nil {
+		return // nor one of this cluster
+	}
+	for i := range nodes {
+		if nodes[i].Name == own.Spec.NodeName {
+			framework.Failf("this test reboots node %s, and runs in pod %s/%s there: run it elsewhere", own.Spec.NodeName, own.Namespace, own.Name)
+		}
+	}
+}
