@@ -52,17 +52,14 @@ func simulated(t *testing.T) *bed {
 	return newBed(t, kwoktest.Up(t, func(o *kwok.Options) { o.WindowsNodes = 4 }))
 }
 
-// real is a bed with a real Linux node, on which tests run with Linux in the place of
-// Windows, and realTwo one with two of them.
-func real(t *testing.T) *bed    { return withNodes(t, 1) }
-func realTwo(t *testing.T) *bed { return withNodes(t, 2) }
-
-func withNodes(t *testing.T, nodes int) *bed {
+// real is a bed with two real Linux nodes, on which tests run with Linux in the place of
+// Windows.
+func real(t *testing.T) *bed {
 	t.Helper()
-	made := nodetest.Up(t, func(o *realnode.Options) { o.Nodes = nodes })
-	b := newBed(t, made.Cluster)
+	up := nodetest.Up(t, func(o *realnode.Options) { o.Nodes = 2 })
+	b := newBed(t, up.Cluster)
 	b.flags.Extra = append(b.flags.Extra, "--readiness.target-os=linux")
-	b.nodes = made.Nodes
+	b.nodes = up.Nodes
 	return b
 }
 
@@ -188,6 +185,13 @@ func (b *bed) windows(ctx context.Context) []v1.Node {
 	nodes, err := b.client.CoreV1().Nodes().List(ctx, metav1.ListOptions{LabelSelector: "kubernetes.io/os=windows"})
 	b.must(err)
 	return nodes.Items
+}
+
+// in runs a command in the box of a real node.
+func (b *bed) in(node *realnode.Node, args ...string) {
+	b.Helper()
+	_, err := node.Run(b.Context(), args...)
+	b.must(err)
 }
 
 // until waits for something that takes the API server a moment.

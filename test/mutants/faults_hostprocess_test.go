@@ -97,11 +97,15 @@ var noUDPEndpoints = mutateAny("worker", "discovery.k8s.io", "endpointslices",
 		return err == nil && len(s.Ports) == 0, err
 	})
 
-// ignorePings has the node leave pings unanswered.
-func ignorePings(b *bed) func() {
-	set := func(value string) {
-		b.onNode("echo " + value + " >/proc/sys/net/ipv4/icmp_echo_ignore_all")
+// drop has the first real node drop packets that come in.
+func drop(rule string) fault {
+	return func(b *bed) func() {
+		b.in(b.nodes[0], "nft", "add table inet mutant { chain in { type filter hook prerouting priority -400; "+rule+" drop; }; }")
+		return func() { b.in(b.nodes[0], "nft", "delete table inet mutant") }
 	}
-	set("1")
-	return func() { set("0") }
 }
+
+var (
+	dropPings = drop("icmp type echo-request")
+	dropTCP   = drop("tcp dport 30000-32767")
+)

@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/windows-op-readiness/windows-op-readiness/specs"
+	"github.com/windows-op-readiness/windows-op-readiness/test/realnode"
 )
 
 const (
@@ -44,6 +45,8 @@ const (
 
 	runAs     = "Containers should run as the user that the pod names"
 	podOS     = "Pod.OS should be enforced by the kubelet and the API"
+	rebootAll = "Windows nodes should all be rebooted and their pods recover"
+	rebootOne = "A Windows node should take part again after a reboot"
 	nodePings = "Nodes should ping each other"
 	nodePorts = "Nodes should reach TCP and UDP NodePorts through their own proxy"
 )
@@ -83,7 +86,7 @@ var groups = map[string]group{
 		{churn, "pods have a finalizer that nobody takes off", keepPods, "are still terminating"},
 		{churn, "nobody can delete pods beside it", refuseDeletions, "0 deletions beside it took effect"},
 	}},
-	"routes": {realTwo, []mutant{
+	"routes": {real, []mutant{
 		{clusterIP, "the Service sends each client to one pod", sticky("ten"), "9 of 10 did not answer"},
 		{clusterIP, "an endpoint is left out", leaveOut("ten"), "[1-9] of 10 did not answer"},
 		{clusterIP, "a pod that is none of its own is an endpoint", addStranger, "others answered: client-other"},
@@ -149,10 +152,18 @@ var groups = map[string]group{
 		{runAs, "the container's user is taken off", noContainerUser, `the container names 2000, its pod 1000, and it runs as .?"1000`},
 		{podOS, "nothing says of which system a pod is", noPodOS, "container pause of pod os-foreign has run"},
 		{podOS, "fields of Linux are taken off before the API server looks", noLinuxFields, "takes a pod of system windows with a field of Linux: true, and false is expected"},
-		{nodePings, "a node answers no pings", ignorePings, "at 198.18.2.2, whose kubelet can be connected to: ICMP is blocked"},
+		{nodePings, "a node drops pings", dropPings, "node real-linux-2 gets no answer to a ping from node real-linux at 198.18.2.2, whose kubelet can be connected to: ICMP is blocked"},
+		{nodePorts, "a node drops what comes to its TCP NodePorts", dropTCP, "context deadline|dials failed"},
 		{nodePorts, "the proxy lacks the rules of UDP", noUDPEndpoints, "1 dials failed, the last by: .*udp"},
 		{nodePorts, "an endpoint is left out", leaveOut("worker"), "1 of 3 did not answer"},
 		{nodeBinding, "another answers where the pod was", takeOver, "answers at [0-9.:]+ after pod hpc-server was deleted"},
+	}},
+	"reboot": {real, []mutant{
+		{rebootAll, "a node keeps its boot id", boot(realnode.Boot{SameID: true}), "node real-linux was not rebooted: its boot id is still"},
+		{rebootAll, "a kubelet does not come back", boot(realnode.Boot{Without: []realnode.Program{realnode.Kubelet}}), "node real-linux was not rebooted"},
+		{rebootAll, "a node comes back without its pods' network", boot(realnode.Boot{Network: realnode.NetworkBroken}), "of [0-9] pods of reboot-(server|deployed) are ready"},
+		{rebootAll, "a node is cordoned when it comes back", cordon, "node real-linux is cordoned"},
+		{rebootOne, "kube-proxy does not come back", boot(realnode.Boot{Without: []realnode.Program{realnode.KubeProxy}}), "pods that pod reboot-client on node .* reaches at"},
 	}},
 }
 
