@@ -9,6 +9,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 	"unicode/utf16"
 
@@ -144,26 +145,43 @@ func (s *system) listener(node *v1.Node, port int32) *v1.Pod {
 }
 
 // letIn has the firewall of a Windows node let others reach a port until the test ends;
-// that of a Linux node is left as it is.
+// that of a Linux node is left as it is. Rules of tests that were killed are removed.
 func letIn(ctx context.Context, f *framework.Framework, s *system, node *v1.Node, port int32) {
 	ginkgo.GinkgoHelper()
 	if s.os != v1.Windows {
 		return
 	}
+	change := func(ctx context.Context, pod, remove, port string) []string {
+		ginkgo.GinkgoHelper()
+		env := map[string]string{"NAMESPACE": f.Namespace.Name, "REMOVE": remove, "PORT": port}
+		rules, err := judge.ReadRules(onHost(ctx, f, s, node, pod+"-"+node.Name, "firewall", env))
+		framework.ExpectNoError(err, "changing the firewall of node %s", node.Name)
+		return rules
+	}
+	own := f.Namespace.Name
+	ginkgo.DeferCleanup(func(ctx context.Context) {
+		left := leftBehind(ctx, f, change(ctx, "firewall-close", own, ""))
+		if len(left) > 0 {
+			change(ctx, "firewall-clean", strings.Join(left, " "), "")
+		}
+	})
+	if rules := change(ctx, "firewall-open", "", strconv.Itoa(int(port))); !slices.Contains(rules, own) {
+		framework.Failf("the firewall of node %s has the rules %q, and none for port %d, which was to be opened", node.Name, rules, port)
+	}
+}
+
+// leftBehind returns those of names of namespaces that are no namespace any more: their
+// tests were killed. A test makes its namespace first and leaves nothing of its name, so
+// whoever has seen the names before cannot take one of a test that goes on.
+func leftBehind(ctx context.Context, f *framework.Framework, names []string) []string {
+	ginkgo.GinkgoHelper()
 	namespaces, err := f.ClientSet.CoreV1().Namespaces().List(ctx, metav1.ListOptions{})
 	framework.ExpectNoError(err, "listing the namespaces")
-	env := map[string]string{"NAMESPACE": f.Namespace.Name}
+	live := map[string]bool{}
 	for i := range namespaces.Items {
-		env["NAMESPACES"] += " " + namespaces.Items[i].Name
+		live[namespaces.Items[i].Name] = true
 	}
-	change := func(ctx context.Context, name, port string, want int) {
-		ginkgo.GinkgoHelper()
-		env["PORT"] = port
-		log := onHost(ctx, f, s, node, name+"-"+node.Name, "firewall", env)
-		framework.ExpectNoError(judge.Rules(log, want), "changing the firewall of node %s", node.Name)
-	}
-	ginkgo.DeferCleanup(func(ctx context.Context) { change(ctx, "firewall-closed", "", 0) })
-	change(ctx, "firewall-open", strconv.Itoa(int(port)), 2)
+	return judge.LeftBehind(names, live)
 }
 
 // logWhenEnded waits until a pod has ended, well or not, and returns what it said. A

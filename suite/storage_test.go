@@ -3,6 +3,7 @@ package suite
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/onsi/ginkgo/v2"
@@ -54,9 +55,15 @@ var _ = describe(func() {
 			pod.Spec.Containers = []v1.Container{container}
 			return pod
 		}
-		ginkgo.DeferCleanup(func(ctx context.Context) {
-			pod := create(ctx, f, sharing("share-cleanup", windows.hostFolder(), windows.sharing("cleanup", "rm -rf ./"+f.Namespace.Name)))
+		clean := func(ctx context.Context, name string, folders ...string) (left []string) {
+			pod := create(ctx, f, sharing(name, windows.hostFolder(), windows.sharing("cleanup", "rm -rf ./"+strings.Join(folders, " ./")+"; ls")))
 			waitSucceeded(ctx, f, pod)
+			return strings.Fields(logOf(ctx, f, name, "cleanup"))
+		}
+		ginkgo.DeferCleanup(func(ctx context.Context) {
+			if left := leftBehind(ctx, f, clean(ctx, "share-cleanup", f.Namespace.Name)); len(left) > 0 {
+				clean(ctx, "share-cleanup-left", left...)
+			}
 		})
 		var pods []*v1.Pod
 		for i := range writers {

@@ -1,13 +1,12 @@
-# Lets others reach PORT of this node, or, without PORT, no longer. Rules are named after
-# the namespace of their test; those whose namespace is not among NAMESPACES any more
-# were left by tests that were killed.
-$live = $env:NAMESPACES -split ' '
-Get-NetFirewallRule -Group 'op-readiness' -ErrorAction SilentlyContinue |
-    Where-Object { $_.DisplayName -eq $env:NAMESPACE -or $live -notcontains $_.DisplayName } |
-    Remove-NetFirewallRule
+# Takes away the rules of each of REMOVE, names with blanks between them, and lets others
+# reach PORT of this node, where one is given. A rule has the name of its test's
+# namespace; the names of all that there are then are told.
+$group = 'op-readiness'
+$remove = $env:REMOVE -split ' '
+Get-NetFirewallRule -Group $group -ErrorAction SilentlyContinue | Where-Object { $remove -contains $_.DisplayName } | Remove-NetFirewallRule
 if ($env:PORT) {
     foreach ($protocol in 'TCP', 'UDP') {
-        New-NetFirewallRule -DisplayName $env:NAMESPACE -Group 'op-readiness' -Direction Inbound -Action Allow -Protocol $protocol -LocalPort $env:PORT | Out-Null
+        New-NetFirewallRule -DisplayName $env:NAMESPACE -Group $group -Direction Inbound -Action Allow -Protocol $protocol -LocalPort $env:PORT | Out-Null
     }
 }
-@{ rules = @(Get-NetFirewallRule -Group 'op-readiness' -ErrorAction SilentlyContinue | Where-Object { $_.DisplayName -eq $env:NAMESPACE }).Count }
+@{ rules = @(Get-NetFirewallRule -Group $group -ErrorAction SilentlyContinue | ForEach-Object { $_.DisplayName }) }

@@ -83,18 +83,3 @@ func SharesAddress(node *v1.Node, pod *v1.Pod, seen *Interfaces) []string {
 	}
 	return problems
 }
-
-// Rules returns what is other than that, by the log of script firewall, so many rules
-// of its test are there.
-func Rules(log string, want int) error {
-	var said struct {
-		Rules int `json:"rules"`
-	}
-	if err := answer(log, &said); err != nil {
-		return fmt.Errorf("script firewall: %w", err)
-	}
-	if said.Rules != want {
-		return fmt.Errorf("script firewall: %d rules are there, and %d are to", said.Rules, want)
-	}
-	return nil
-}
