@@ -102,9 +102,8 @@ func newBed(t *testing.T, cluster *provider.Cluster) *bed {
 	}
 }
 
-// run runs the one test whose name has those words, and returns its failure; ""
-// when it passed.
-func (b *bed) run(words string) string {
+// named returns the name of the one test that has those words.
+func (b *bed) named(words string) string {
 	b.Helper()
 	name := ""
 	for _, test := range specs.OwnTests().Names() {
@@ -118,6 +117,14 @@ func (b *bed) run(words string) string {
 	if name == "" {
 		b.Fatalf("no test has the words %q", words)
 	}
+	return name
+}
+
+// run runs the one test whose name has those words, and returns its failure; ""
+// when it passed.
+func (b *bed) run(words string) string {
+	b.Helper()
+	name := b.named(words)
 	dir := b.TempDir()
 	report := filepath.Join(dir, "report.json")
 	log, err := os.Create(filepath.Join(dir, "log"))
@@ -185,13 +192,6 @@ func (b *bed) windows(ctx context.Context) []v1.Node {
 	nodes, err := b.client.CoreV1().Nodes().List(ctx, metav1.ListOptions{LabelSelector: "kubernetes.io/os=windows"})
 	b.must(err)
 	return nodes.Items
-}
-
-// in runs a command in the box of a real node.
-func (b *bed) in(node *realnode.Node, args ...string) {
-	b.Helper()
-	_, err := node.Run(b.Context(), args...)
-	b.must(err)
 }
 
 // until waits for something that takes the API server a moment.

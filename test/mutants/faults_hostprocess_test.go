@@ -86,26 +86,3 @@ var (
 		[JSONPatch{op: "add", path: "/metadata/annotations", value: {"mutant": "yes"}}]`,
 		func(pod *v1.Pod) bool { return pod.Annotations["mutant"] != "" })
 )
-
-// noUDPEndpoints takes the UDP port out of every slice of endpoints.
-var noUDPEndpoints = mutateAny("worker", "discovery.k8s.io", "endpointslices",
-	`has(object.ports) && object.ports.exists(p, p.protocol == "UDP") ? [JSONPatch{op: "replace", path: "/ports", value: object.ports.filter(p, p.protocol != "UDP")}] : []`,
-	func(ctx context.Context, b *bed, namespace string) (bool, error) {
-		slice := sliceOf("probe", "192.0.2.1")
-		slice.Ports[0].Protocol = new(v1.ProtocolUDP)
-		s, err := b.client.DiscoveryV1().EndpointSlices(namespace).Create(ctx, slice, dryCreate)
-		return err == nil && len(s.Ports) == 0, err
-	})
-
-// drop has the first real node drop packets that come in.
-func drop(rule string) fault {
-	return func(b *bed) func() {
-		b.in(b.nodes[0], "nft", "add table inet mutant { chain in { type filter hook prerouting priority -400; "+rule+" drop; }; }")
-		return func() { b.in(b.nodes[0], "nft", "delete table inet mutant") }
-	}
-}
-
-var (
-	dropPings = drop("icmp type echo-request")
-	dropTCP   = drop("tcp dport 30000-32767")
-)

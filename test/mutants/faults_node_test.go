@@ -25,17 +25,15 @@ func stopProxies(b *bed) func() {
 	}
 }
 
-// dropNodePorts lets a node drop what comes for its NodePorts, before kube-proxy's
-// rules see it.
-func dropNodePorts(protocol string) fault {
+// drop lets the last real node drop packets that come in, before kube-proxy's rules see
+// them.
+func drop(packets string) fault {
 	return func(b *bed) func() {
-		last := b.nodes[len(b.nodes)-1]
 		nft := func(rules string) {
-			_, err := last.Run(b.Context(), "nft", rules)
+			_, err := b.nodes[len(b.nodes)-1].Run(b.Context(), "nft", rules)
 			b.must(err)
 		}
-		const chain = "type filter hook prerouting priority -300"
-		nft(fmt.Sprintf("table ip mutant { chain in { %s; ip daddr %s %s dport 30000-32767 drop; }; }", chain, last.Address, protocol))
+		nft("table ip mutant { chain in { type filter hook prerouting priority -300; " + packets + " drop; }; }")
 		return func() { nft("delete table ip mutant") }
 	}
 }

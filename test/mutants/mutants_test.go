@@ -64,50 +64,31 @@ type mutant struct {
 type group struct {
 	bed     func(*testing.T) *bed
 	mutants []mutant
+	// elsewhere says that its tests are run without a fault in another group.
+	elsewhere bool
 }
 
 var groups = map[string]group{
-	"network": {simulated, []mutant{
+	"network": {bed: simulated, mutants: []mutant{
 		{distinct, "a pod has its node's address", address(ofItsNode), "pod distinct-[0-9] has the address [0-9.]+ of node windows"},
 		{distinct, "two pods have one address", address(ofItsNeighbour), "pod distinct-[0-9] has the address [0-9.]+ of pod distinct-[0-9]"},
 	}},
-	"scheduling": {simulated, []mutant{
+	"scheduling": {bed: simulated, mutants: []mutant{
 		{moreCPU, "somebody binds the pod", whenPending(bindIt, nil), "was put on node"},
 		{moreCPU, "a node grows", whenPending(growNode, shrinkNode), "was put on node"},
 		{moreCPU, "every Windows node has a taint that the pod does not tolerate", taintWindows, "0 of 4 nodes are said to have insufficient cpu: .*untolerated taint"},
 		{moreMem, "somebody binds the pod", whenPending(bindIt, nil), "was put on node"},
 		{moreMem, "every Windows node has a taint that the pod does not tolerate", taintWindows, "0 of 4 nodes are said to have insufficient memory: .*untolerated taint"},
 	}},
-	"churn": {simulated, []mutant{
+	"churn": {bed: simulated, mutants: []mutant{
 		{churn, "pods are gated from the 20th on", atChurn(20, gatePods), "is to be ready within"},
 		{churn, "a node is not ready for a moment", atChurn(10, loseNode), "nodes did not stay ready"},
 	}},
-	"churn-slow": {simulated, []mutant{
+	"churn-slow": {bed: simulated, elsewhere: true, mutants: []mutant{
 		{churn, "pods have a finalizer that nobody takes off", keepPods, "are still terminating"},
 		{churn, "nobody can delete pods beside it", refuseDeletions, "0 deletions beside it took effect"},
 	}},
-	"routes": {real, []mutant{
-		{clusterIP, "the Service sends each client to one pod", sticky("ten"), "9 of 10 did not answer"},
-		{clusterIP, "an endpoint is left out", leaveOut("ten"), "[1-9] of 10 did not answer"},
-		{clusterIP, "a pod that is none of its own is an endpoint", addStranger, "others answered: client-other"},
-		{clusterIP, "endpoints are never taken out", keepEndpoints, "after the Deployment was scaled to five"},
-		{nodePort, "the Service sends each client to one pod", sticky("ten"), "9 of 10 did not answer"},
-		{toLinux, "the Service sends each client to one pod", sticky("nodeport"), "1 of 2 did not answer"},
-		{toWindows, "the Service sends each client to one pod", sticky("nodeport"), "1 of 2 did not answer"},
-		{toWindows, "a node drops what comes for its NodePorts", dropNodePorts("tcp"), "which is the NodePort of node real-linux-2"},
-		{stable, "kube-proxy stops after the pods were reached", stopProxies, "[1-3] of 3 did not answer"},
-		{stable, "the pods that are made anew are gated", gateSuccessors, "pod stable-0 is Pending; SchedulingGated"},
-		{customDNS, "the record is not in the pod", noRecord, "custom-[a-z0-9]+.op-readiness.test cannot be resolved"},
-		{customDNS, "the search path is not in the pod", noSearch, "web-[a-z0-9]+ cannot be resolved"},
-		{customDNS, "an ordinary pod finds the same by that name", nameEverywhere, "custom-dns-server answered"},
-		{customDNS, "an ordinary pod asks another DNS server", otherDNS, "192.0.2.53 is not the cluster's, which is 10.96.0.10"},
-	}},
-	"storage": {real, []mutant{
-		{shareOne, "one container has a volume of its own", ownVolume, "a reads 0 whole lines of c, which wrote 50"},
-		{shareOne, "one container cannot write", readOnly, "a reads 0 whole lines of c, which wrote 50"},
-		{shareThree, "each pod has a folder of its own", ownFolder, "a had seen no line of b when it wrote its last one"},
-	}},
-	"defender": {played, []mutant{
+	"defender": {bed: played, mutants: []mutant{
 		{defender, "an exclusion is missing", answers("^defender-0$", `"processes":["containerd.exe"]`, `"processes":[]`), `node windows-1: Microsoft Defender scans process C:.*containerd.exe, and folder C:.*root of containerd's root, and folder .*state of containerd's state`},
 		{defender, "one of two folders is excluded", answers("^defender-1$", `"D:\\containerd"`, `"D:\\containerd\\root"`), `node windows-2: Microsoft Defender scans process .*, and folder D:.*containerd.*state of containerd's state; it leaves out`},
 		{defender, "Defender scans", answers("^defender-3$", `"Passive Mode"`, `"Normal"`), `node windows-4: Microsoft Defender scans process`},
@@ -115,7 +96,7 @@ var groups = map[string]group{
 		{defender, "the script fails", answers("^defender-2$", "", "Get-CimInstance : Access is denied.\r\n"), `asking node windows-3: script defender: it gives no answer, but says "Get-CimInstance : Access is denied`},
 		{defender, "HostProcess pods are refused", refusePrivileged("defender"), `the cluster's admission refuses pod defender-0, without which the test cannot be run: .*violates PodSecurity "baseline:.*hostProcess`},
 	}},
-	"privileged": {played, []mutant{
+	"privileged": {bed: played, mutants: []mutant{
 		{privileged, "a service does not run", answers("^privileged-host$", "vmcompute=Running", "vmcompute=Stopped"), `services: it found .*vmcompute=Stopped`},
 		{privileged, "the compute service refuses to answer", both(
 			answers("^privileged-host$", `"systems":"1f6a 77b0",`, ""),
@@ -128,7 +109,7 @@ var groups = map[string]group{
 		{privileged, "nothing is tried in an ordinary container", answers("^privileged-control$", "", ""), `in an ordinary pod on node windows-1: script privileged: it gives no answer`},
 		{privileged, "HostProcess pods are refused", refusePrivileged("privileged"), `the cluster's admission refuses pod privileged-host, .*violates PodSecurity`},
 	}},
-	"hcn": {played, []mutant{
+	"hcn": {bed: played, mutants: []mutant{
 		{hostRules, "what a killed run has left cannot be removed", answers("^hcn-before$", `"name":"cbr0"}`, `"name":"cbr0"},{"id":"c3","name":"op-readiness-hcn-0"}`), `network op-readiness-hcn-0 \(c3\) is left of another run`},
 		{hostRules, "the network cannot be made", answers("^hcn-make$", `"failed":""`, `"failed":"HNSCall POST /networks/ returned 0x80070005"`), `the pod that makes the network sees on node windows-1(.|\n)*it failed: HNSCall POST /networks/ returned 0x80070005`},
 		{hostRules, "the rule is not there", answers("^hcn-make$", `"Block In 6 445"`, ""), `the pod that makes the network sees on node windows-1(.|\n)*the endpoint has the rules \[\], and not .*Block In 6 445`},
@@ -142,7 +123,33 @@ var groups = map[string]group{
 		{hostRules, "the node is not ready for a moment", unreadyAt("hcn", "hcn-change"), `nodes did not stay ready(.|\n)*windows-1 was not ready`},
 		{hostRules, "a leftover cannot be removed", answersAs("hcn-cleanup", "hcn-read"), `what is left on node windows-1`},
 	}},
-	"hostprocess": {real, []mutant{
+	"real": {bed: real, mutants: slices.Concat(routes, storage, hosts, reboots)},
+}
+
+// Those for which containers run share two real nodes.
+var (
+	routes = []mutant{
+		{clusterIP, "the Service sends each client to one pod", sticky("ten"), "9 of 10 did not answer"},
+		{clusterIP, "an endpoint is left out", leaveOut("ten"), "[1-9] of 10 did not answer"},
+		{clusterIP, "a pod that is none of its own is an endpoint", addStranger, "others answered: client-other"},
+		{clusterIP, "endpoints are never taken out", keepEndpoints, "after the Deployment was scaled to five"},
+		{nodePort, "the Service sends each client to one pod", sticky("ten"), "9 of 10 did not answer"},
+		{toLinux, "the Service sends each client to one pod", sticky("nodeport"), "1 of 2 did not answer"},
+		{toWindows, "the Service sends each client to one pod", sticky("nodeport"), "1 of 2 did not answer"},
+		{toWindows, "a node drops what comes for its NodePorts", drop("tcp dport 30000-32767"), "which is the NodePort of node real-linux-2"},
+		{stable, "kube-proxy stops after the pods were reached", stopProxies, "[1-3] of 3 did not answer"},
+		{stable, "the pods that are made anew are gated", gateSuccessors, "pod stable-0 is Pending; SchedulingGated"},
+		{customDNS, "the record is not in the pod", noRecord, "custom-[a-z0-9]+.op-readiness.test cannot be resolved"},
+		{customDNS, "the search path is not in the pod", noSearch, "web-[a-z0-9]+ cannot be resolved"},
+		{customDNS, "an ordinary pod finds the same by that name", nameEverywhere, "custom-dns-server answered"},
+		{customDNS, "an ordinary pod asks another DNS server", otherDNS, "192.0.2.53 is not the cluster's, which is 10.96.0.10"},
+	}
+	storage = []mutant{
+		{shareOne, "one container has a volume of its own", ownVolume, "a reads 0 whole lines of c, which wrote 50"},
+		{shareOne, "one container cannot write", readOnly, "a reads 0 whole lines of c, which wrote 50"},
+		{shareThree, "each pod has a folder of its own", ownFolder, "a had seen no line of b when it wrote its last one"},
+	}
+	hosts = []mutant{
 		{privileged, "a HostProcess pod sees its own processes alone", hostPID("privileged-host", false), "kubelet: it failed: no process kubelet is seen"},
 		{privileged, "an ordinary container sees those of its node", hostPID("privileged-control", true), `kubelet: an ordinary container found`},
 		{nodeAddress, "the pod has a network of its own", ownNetwork, `pod hpc-server has the address .?"10.244.[0-9.]+.?": that is not of node real-linux`},
@@ -152,20 +159,20 @@ var groups = map[string]group{
 		{runAs, "the container's user is taken off", noContainerUser, `the container names 2000, its pod 1000, and it runs as .?"1000`},
 		{podOS, "nothing says of which system a pod is", noPodOS, "container pause of pod os-foreign has run"},
 		{podOS, "fields of Linux are taken off before the API server looks", noLinuxFields, "takes a pod of system windows with a field of Linux: true, and false is expected"},
-		{nodePings, "a node drops pings", dropPings, "node real-linux-2 gets no answer to a ping from node real-linux at 198.18.2.2, whose kubelet can be connected to: ICMP is blocked"},
-		{nodePorts, "a node drops what comes to its TCP NodePorts", dropTCP, "context deadline|dials failed"},
-		{nodePorts, "the proxy lacks the rules of UDP", noUDPEndpoints, "1 dials failed, the last by: .*udp"},
+		{nodePings, "a node drops pings", drop("icmp type echo-request"), "node real-linux gets no answer to a ping from node real-linux-2 at [0-9.]+, whose kubelet can be connected to: ICMP is blocked"},
+		{nodePorts, "a node drops what comes for its TCP NodePorts", drop("tcp dport 30000-32767"), "by http, the NodePort of node real-linux-2"},
+		{nodePorts, "a node drops what comes for its UDP NodePorts", drop("udp dport 30000-32767"), "by udp, the NodePort of node real-linux-2"},
 		{nodePorts, "an endpoint is left out", leaveOut("worker"), "1 of 3 did not answer"},
 		{nodeBinding, "another answers where the pod was", takeOver, "answers at [0-9.:]+ after pod hpc-server was deleted"},
-	}},
-	"reboot": {real, []mutant{
+	}
+	reboots = []mutant{
 		{rebootAll, "a node keeps its boot id", boot(realnode.Boot{SameID: true}), "node real-linux was not rebooted: its boot id is still"},
 		{rebootAll, "a kubelet does not come back", boot(realnode.Boot{Without: []realnode.Program{realnode.Kubelet}}), "node real-linux was not rebooted"},
 		{rebootAll, "a node comes back without its pods' network", boot(realnode.Boot{Network: realnode.NetworkBroken}), "of [0-9] pods of reboot-(server|deployed) are ready"},
 		{rebootAll, "a node is cordoned when it comes back", cordon, "node real-linux is cordoned"},
 		{rebootOne, "kube-proxy does not come back", boot(realnode.Boot{Without: []realnode.Program{realnode.KubeProxy}}), "pods that pod reboot-client on node .* reaches at"},
-	}},
-}
+	}
+)
 
 // all says that also those mutants are made for which containers must run.
 var all = flag.Bool("mutants.all", false, "make also the mutants for which containers must run; it takes some minutes more")
@@ -195,18 +202,11 @@ func TestMutants(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			b := group.bed(t)
-			passes := map[string]bool{}
+			if !group.elsewhere && !t.Run("without a fault", func(t *testing.T) { b.passes(t, group.mutants) }) || b.nodes != nil && !*all {
+				return
+			}
 			for _, m := range group.mutants {
 				if !strings.Contains(m.test, *only) {
-					continue
-				}
-				if !passes[m.test] && name != "churn-slow" { // it has passed in the other group
-					if failure := b.run(m.test); failure != "" {
-						t.Fatalf("%s: without a fault it %s", m.test, failure)
-					}
-				}
-				passes[m.test] = true
-				if b.nodes != nil && !*all {
 					continue
 				}
 				undo := m.make(b)
@@ -226,6 +226,28 @@ func TestMutants(t *testing.T) {
 		if !slices.ContainsFunc(tested, func(words string) bool { return strings.Contains(name, words) }) {
 			t.Errorf("%s has no mutant: that it can fail is not shown", name)
 		}
+	}
+}
+
+// passes runs the tests of mutants once each, without a fault: beside each other where
+// they allow it.
+func (b *bed) passes(t *testing.T, mutants []mutant) {
+	seen := map[string]bool{}
+	for _, m := range mutants {
+		if seen[m.test] || !strings.Contains(m.test, *only) {
+			continue
+		}
+		seen[m.test] = true
+		t.Run(m.test, func(t *testing.T) {
+			own := *b
+			own.T = t
+			if !strings.Contains(own.named(m.test), "[Serial]") {
+				t.Parallel()
+			}
+			if failure := own.run(m.test); failure != "" {
+				t.Errorf("without a fault it %s", failure)
+			}
+		})
 	}
 }
 
