@@ -47,9 +47,9 @@ func Pings(from string, to []v1.Node, log string) (answers string, problems []st
 			switch {
 			case ping.Answers > 0:
 			case ping.Connects:
-				problems = append(problems, fmt.Sprintf("node %s gets no answer to a ping from node %s at %s, whose kubelet can be connected to: ICMP is blocked", from, to[i].Name, a.Address))
+				problems = append(problems, fmt.Sprintf("node %s gets no answer to its pings of node %s at %s, whose kubelet can be connected to: ICMP is blocked", from, to[i].Name, a.Address))
 			default:
-				problems = append(problems, fmt.Sprintf("node %s gets no answer to a ping from node %s at %s, and cannot connect to its kubelet either", from, to[i].Name, a.Address))
+				problems = append(problems, fmt.Sprintf("node %s gets no answer to its pings of node %s at %s, and cannot connect to its kubelet either", from, to[i].Name, a.Address))
 			}
 		}
 		if !found {

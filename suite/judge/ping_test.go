@@ -28,9 +28,9 @@ func TestPings(t *testing.T) {
 		log, want string
 	}{
 		"all answer":         {good, ""},
-		"one is blocked":     {strings.Replace(good, `"answers": 1, `, `"answers": 0, `, 1), "node a gets no answer to a ping from node b at 192.0.2.2, whose kubelet can be connected to: ICMP is blocked"},
-		"one is not there":   {strings.Replace(good, `{"answers": 3, "connects": false}`, `{}`, 1), "node a gets no answer to a ping from node b at 2001:db8::2, and cannot connect to its kubelet either"},
-		"one was not pinged": {strings.Replace(good, "192.0.2.1", "192.0.2.9", 1), "node a gets no answer to a ping from node a at 192.0.2.1"},
+		"one is blocked":     {strings.Replace(good, `"answers": 1, `, `"answers": 0, `, 1), "node a gets no answer to its pings of node b at 192.0.2.2, whose kubelet can be connected to: ICMP is blocked"},
+		"one is not there":   {strings.Replace(good, `{"answers": 3, "connects": false}`, `{}`, 1), "node a gets no answer to its pings of node b at 2001:db8::2, and cannot connect to its kubelet either"},
+		"one was not pinged": {strings.Replace(good, "192.0.2.1", "192.0.2.9", 1), "node a gets no answer to its pings of node a at 192.0.2.1"},
 		"no answer":          {"sh: ping: not found", "node a: script ping: it gives no answer"},
 	} {
 		answers, problems := Pings("a", nodes, c.log)

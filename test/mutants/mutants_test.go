@@ -159,7 +159,7 @@ var (
 		{runAs, "the container's user is taken off", noContainerUser, `the container names 2000, its pod 1000, and it runs as .?"1000`},
 		{podOS, "nothing says of which system a pod is", noPodOS, "container pause of pod os-foreign has run"},
 		{podOS, "fields of Linux are taken off before the API server looks", noLinuxFields, "takes a pod of system windows with a field of Linux: true, and false is expected"},
-		{nodePings, "a node drops pings", drop("icmp type echo-request"), "node real-linux gets no answer to a ping from node real-linux-2 at [0-9.]+, whose kubelet can be connected to: ICMP is blocked"},
+		{nodePings, "a node drops pings", drop("icmp type echo-request"), "node real-linux gets no answer to its pings of node real-linux-2 at [0-9.]+, whose kubelet can be connected to: ICMP is blocked"},
 		{nodePorts, "a node drops what comes for its TCP NodePorts", drop("tcp dport 30000-32767"), "by http, the NodePort of node real-linux-2"},
 		{nodePorts, "a node drops what comes for its UDP NodePorts", drop("udp dport 30000-32767"), "by udp, the NodePort of node real-linux-2"},
 		{nodePorts, "an endpoint is left out", leaveOut("worker"), "1 of 3 did not answer"},
