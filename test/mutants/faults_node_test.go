@@ -2,7 +2,6 @@ package mutants_test
 
 import (
 	"context"
-	"fmt"
 
 	v1 "k8s.io/api/core/v1"
 

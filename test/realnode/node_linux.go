@@ -105,7 +105,8 @@ func (n *Node) begin(ctx context.Context) error {
 
 // startAll starts the programs in a box that has none.
 func (n *Node) startAll(ctx context.Context, boot Boot) error {
-	if err := errors.Join(makeCgroups(n.cgroup), preferPods(n.cgroup)); err != nil {
+	// No pod starts with the configuration of the boot before.
+	if err := errors.Join(makeCgroups(n.cgroup), preferPods(n.cgroup), n.writeCNI("", NetworkMissing)); err != nil {
 		return err
 	}
 	programs := []Program{Containerd, Kubelet, KubeProxy}
