@@ -7,6 +7,8 @@ import (
 	"sync"
 
 	v1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 )
@@ -21,6 +23,26 @@ func sticky(base string) fault {
 			return err == nil && s.Spec.SessionAffinity == v1.ServiceAffinityClientIP, err
 		})
 }
+
+// keepSlices undoes changes of the endpoints of Services once they have three.
+var keepSlices = mutateAny("stable", "discovery.k8s.io", "endpointslices",
+	`request.operation == "UPDATE" && type(oldObject.?endpoints.orValue([])) == list && size(oldObject.endpoints) == 3 && oldObject.endpoints.all(e, e.?conditions.?ready.orValue(false))
+		? [JSONPatch{op: "add", path: "/endpoints", value: oldObject.endpoints}] : []`,
+	func(ctx context.Context, b *bed, namespace string) (bool, error) {
+		slices := b.client.DiscoveryV1().EndpointSlices(namespace)
+		full := sliceOf("probe", "192.0.2.1", "192.0.2.2", "192.0.2.3")
+		full.GenerateName, full.Name = "", "probe"
+		if _, err := slices.Create(ctx, full, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
+			return false, err
+		}
+		now, err := slices.Get(ctx, "probe", metav1.GetOptions{})
+		if err != nil {
+			return false, err
+		}
+		now.Endpoints = []discoveryv1.Endpoint{}
+		now, err = slices.Update(ctx, now, metav1.UpdateOptions{DryRun: []string{metav1.DryRunAll}})
+		return err == nil && len(now.Endpoints) == 3, err
+	})
 
 // gateSuccessors keeps pods of the StatefulSet from being scheduled that are made after
 // one was deleted.
@@ -74,6 +96,11 @@ var (
 	otherDNS = ofPods("custom-dns", "custom-dns-control", `JSONPatch{op: "replace", path: "/spec/dnsPolicy", value: "None"},
 		JSONPatch{op: "add", path: "/spec/dnsConfig", value: {"nameservers": ["192.0.2.53"]}}`,
 		func(pod *v1.Pod) bool { return pod.Spec.DNSPolicy == v1.DNSNone })
+
+	noLimit = ofPods("limited", "limited-.*", `JSONPatch{op: "replace", path: "/spec/containers/0/resources", value: {"requests": object.spec.containers[0].resources.?requests.orValue({})}}`,
+		func(pod *v1.Pod) bool { return len(pod.Spec.Containers[0].Resources.Limits) == 0 })
+	noLoad = ofPods("limited", "limited-cpu-.*", `JSONPatch{op: "add", path: "/spec/containers/0/command", value: ["sleep", "3600"]}`,
+		func(pod *v1.Pod) bool { return len(pod.Spec.Containers[0].Command) > 1 })
 )
 
 // nameEverywhere makes the Service of the second namespace known by its name in the

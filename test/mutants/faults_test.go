@@ -230,7 +230,8 @@ func (b *bed) probe(base string) string {
 // probePod has all that a fault changes in pods.
 func probePod() *v1.Pod {
 	container := func(name string) v1.Container {
-		return v1.Container{Name: name, Image: "pause", Args: make([]string, 4), VolumeMounts: []v1.VolumeMount{{Name: "share", MountPath: "/share"}}}
+		limits := v1.ResourceRequirements{Limits: v1.ResourceList{v1.ResourceCPU: resource.MustParse("1")}}
+		return v1.Container{Name: name, Image: "pause", Args: make([]string, 4), Resources: limits, VolumeMounts: []v1.VolumeMount{{Name: "share", MountPath: "/share"}}}
 	}
 	return &v1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: "probe", Labels: map[string]string{"app": "churn"}},

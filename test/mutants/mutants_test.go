@@ -26,10 +26,12 @@ const (
 	clusterIP = "A ClusterIP should route to ten Windows pods"
 	nodePort  = "A NodePort should route to ten Windows pods on every node"
 
-	stable    = "StatefulSet should keep names and routes when its pods are replaced"
-	customDNS = "Pods should be reached through records and search paths of the pod specification"
-	toLinux   = "NodePort should reach Linux pods from Windows pods on every node"
-	toWindows = "NodePort should reach Windows pods from Linux pods on every node"
+	stable     = "StatefulSet should keep names and routes when its pods are replaced"
+	limitedCPU = "CPU limits should be honored over time"
+	limitedMem = "Memory limits should be honored over time"
+	customDNS  = "Pods should be reached through records and search paths of the pod specification"
+	toLinux    = "NodePort should reach Linux pods from Windows pods on every node"
+	toWindows  = "NodePort should reach Windows pods from Linux pods on every node"
 
 	shareOne   = "Shared files should be read and written by three containers of a pod at once"
 	shareThree = "Shared files should be read and written by three pods of a node at once"
@@ -123,7 +125,7 @@ var groups = map[string]group{
 		{hostRules, "the node is not ready for a moment", unreadyAt("hcn", "hcn-change"), `nodes did not stay ready(.|\n)*windows-1 was not ready`},
 		{hostRules, "a leftover cannot be removed", answersAs("hcn-cleanup", "hcn-read"), `what is left on node windows-1`},
 	}},
-	"real": {bed: real, mutants: slices.Concat(routes, storage, hosts, reboots)},
+	"real": {bed: real, mutants: slices.Concat(routes, limits, storage, hosts, reboots)},
 }
 
 // Those for which containers run share two real nodes.
@@ -136,13 +138,21 @@ var (
 		{nodePort, "the Service sends each client to one pod", sticky("ten"), "9 of 10 did not answer"},
 		{toLinux, "the Service sends each client to one pod", sticky("nodeport"), "1 of 2 did not answer"},
 		{toWindows, "the Service sends each client to one pod", sticky("nodeport"), "1 of 2 did not answer"},
+		{toLinux, "a node serves its own pods alone", ownPodsOnly, "which is the NodePort of node real-linux-2"},
 		{toWindows, "a node drops what comes for its NodePorts", drop("tcp dport 30000-32767"), "which is the NodePort of node real-linux-2"},
 		{stable, "kube-proxy stops after the pods were reached", stopProxies, "[1-3] of 3 did not answer"},
+		{stable, "changes of endpoints are undone", keepSlices, "is of a pod stable-0 that is gone"},
 		{stable, "the pods that are made anew are gated", gateSuccessors, "pod stable-0 is Pending; SchedulingGated"},
 		{customDNS, "the record is not in the pod", noRecord, "custom-[a-z0-9]+.op-readiness.test cannot be resolved"},
 		{customDNS, "the search path is not in the pod", noSearch, "web-[a-z0-9]+ cannot be resolved"},
 		{customDNS, "an ordinary pod finds the same by that name", nameEverywhere, "custom-dns-server answered"},
 		{customDNS, "an ordinary pod asks another DNS server", otherDNS, "192.0.2.53 is not the cluster's, which is 10.96.0.10"},
+	}
+	limits = []mutant{
+		{limitedCPU, "the limit is not in the pod", noLimit, "at most 0.55 are allowed"},
+		{limitedCPU, "the kubelet ignores it", ignoreQuota, "at most 0.55 are allowed"},
+		{limitedCPU, "the pods do nothing", noLoad, "without at least 0.25 nothing is shown of a limit"},
+		{limitedMem, "the limit is not in the pod", noLimit, "taking 512M succeeded under a limit of 256Mi"},
 	}
 	storage = []mutant{
 		{shareOne, "one container has a volume of its own", ownVolume, "a reads 0 whole lines of c, which wrote 50"},
