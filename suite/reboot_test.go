@@ -40,20 +40,22 @@ var _ = describe(func() {
 		windows := target(ctx, f.ClientSet)
 		b := serveOn(ctx, f, windows, windows.nodes)
 		b.reboot(ctx)
-		b.recover(ctx, nil)
+		b.recover(ctx)
 	})
 
 	framework.It("A Windows node should take part again after a reboot", framework.WithSerial(), framework.WithDisruptive(), framework.WithSlow(), func(ctx context.Context) {
 		windows := target(ctx, f.ClientSet)
 		b := serveOn(ctx, f, windows, windows.nodes[:1])
-		var late *v1.Service
 		b.reboot(ctx, func(ctx context.Context) {
 			b.waitDown(ctx, &windows.nodes[0])
-			late = b.service(ctx, "late")
+			b.serve(ctx, "late")
 		})
-		b.recover(ctx, late)
+		returned := b.recover(ctx)
 		b.waitLease(ctx, windows.nodes[0].Name)
-		b.reachOthers(ctx, windows, &windows.nodes[0])
+		if len(windows.nodes) > 1 {
+			other := waitServing(ctx, f, create(ctx, f, named(on(windows.netexec(), &windows.nodes[1]), "reboot-neighbour")))
+			reaches(ctx, f, returned[0], address{other.Status.PodIP, netexecPort}, []string{other.Name}, recoverWithin, "after the node's reboot")
+		}
 	})
 })
 
@@ -62,11 +64,13 @@ type rebooting struct {
 	f     *framework.Framework
 	s     *system
 	nodes []v1.Node
-	// client is where is dialled from.
-	client *v1.Pod
-	at     *v1.Service
+	// client is where is dialled from, and services are what is dialled.
+	client   *v1.Pod
+	services []*v1.Service
+	// wanted is how many pods of each app there are to be, and before are the containers
+	// that they had before the reboot.
 	wanted map[string]int
-	before map[string]bool // containers
+	before map[string]bool
 }
 
 // serveOn has a DaemonSet and a Deployment serve on nodes of a system, and returns when
@@ -95,48 +99,54 @@ func serveOn(ctx context.Context, f *framework.Framework, s *system, nodes []v1.
 	framework.ExpectNoError(err, "creating DaemonSet reboot-server")
 	deployOf(ctx, f, "reboot-deployed", int32(perNode*len(nodes)), spec, map[string]string{"served": "yes"})
 	b.wanted = map[string]int{"reboot-server": len(nodes), "reboot-deployed": perNode * len(nodes)}
-	b.at = b.service(ctx, "served")
-	b.waitServed(ctx, podStart, b.at, "before the reboot")
-	b.before = judge.Containers(b.pods(ctx))
+	b.serve(ctx, "served")
+	b.reached(ctx, b.waitReady(ctx, podStart, "before the reboot"), "before the reboot", b.client)
+	pods, err := f.ClientSet.CoreV1().Pods(f.Namespace.Name).List(ctx, metav1.ListOptions{})
+	framework.ExpectNoError(err, "listing the pods")
+	b.before = judge.Containers(pods.Items)
 	return b
 }
 
-// service makes a Service of all pods that serve.
-func (b *rebooting) service(ctx context.Context, name string) *v1.Service {
+// serve makes a Service of all pods that serve.
+func (b *rebooting) serve(ctx context.Context, name string) {
 	ginkgo.GinkgoHelper()
 	made, err := b.f.ClientSet.CoreV1().Services(b.f.Namespace.Name).Create(ctx, &v1.Service{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
 		Spec:       v1.ServiceSpec{Selector: map[string]string{"served": "yes"}, Ports: []v1.ServicePort{{Port: 80, TargetPort: intstr.FromInt32(netexecPort)}}},
 	}, metav1.CreateOptions{})
 	framework.ExpectNoError(err, "creating Service %s", name)
-	return made
+	b.services = append(b.services, made)
 }
 
-func (b *rebooting) pods(ctx context.Context) []v1.Pod {
+// waitReady returns the names of all pods that serve, when as many as are wanted are
+// ready, in other containers than before.
+func (b *rebooting) waitReady(ctx context.Context, limit time.Duration, when string) []string {
 	ginkgo.GinkgoHelper()
-	list, err := b.f.ClientSet.CoreV1().Pods(b.f.Namespace.Name).List(ctx, metav1.ListOptions{})
-	framework.ExpectNoError(err, "listing the pods")
-	return list.Items
-}
-
-// waitServed returns when all pods serve, in other containers than before, and are
-// reached by the Service.
-func (b *rebooting) waitServed(ctx context.Context, limit time.Duration, by *v1.Service, when string) {
-	ginkgo.GinkgoHelper()
+	var names []string
 	gomega.Eventually(ctx, func(ctx context.Context) ([]string, error) {
-		list, err := b.f.ClientSet.CoreV1().Pods(b.f.Namespace.Name).List(ctx, metav1.ListOptions{})
+		pods, err := b.f.ClientSet.CoreV1().Pods(b.f.Namespace.Name).List(ctx, metav1.ListOptions{LabelSelector: "served=yes"})
 		if err != nil {
 			return nil, err
 		}
-		return judge.Recovered(b.wanted, b.before, list.Items), nil
+		names = nil
+		for i := range pods.Items {
+			if judge.Ready(&pods.Items[i]) {
+				names = append(names, pods.Items[i].Name)
+			}
+		}
+		return judge.Recovered(b.wanted, b.before, pods.Items), nil
 	}).WithTimeout(within(limit)).Should(gomega.BeEmpty(), "pods of %d nodes, %s", len(b.nodes), when)
-	var names []string
-	for _, pod := range b.pods(ctx) {
-		if b.wanted[pod.Labels["app"]] > 0 && judge.Ready(&pod) {
-			names = append(names, pod.Name)
+	return names
+}
+
+// reached returns when each of the pods has reached all of those names by each Service.
+func (b *rebooting) reached(ctx context.Context, names []string, when string, from ...*v1.Pod) {
+	ginkgo.GinkgoHelper()
+	for _, pod := range from {
+		for _, s := range b.services {
+			reaches(ctx, b.f, pod, clusterIP(s), names, recoverWithin, fmt.Sprintf("by Service %s, %s", s.Name, when))
 		}
 	}
-	reaches(ctx, b.f, b.client, address{by.Spec.ClusterIP, by.Spec.Ports[0].Port}, names, limit, when)
 }
 
 // reboot reboots the nodes at once, and returns when they are back. What is to be done
@@ -172,21 +182,22 @@ func (b *rebooting) reboot(ctx context.Context, meanwhile ...func(ctx context.Co
 	measured(fmt.Sprintf("%d nodes rebooted after", len(b.nodes)), time.Since(began).Round(time.Second))
 }
 
-// recover returns when all pods serve again, also by a Service that was made meanwhile,
-// and a new pod has started on each node.
-func (b *rebooting) recover(ctx context.Context, late *v1.Service) {
+// recover returns when all pods serve again, a new pod has started on each node, and that
+// pod, too, reaches them through its own node's proxy. It returns the new pods.
+func (b *rebooting) recover(ctx context.Context) []*v1.Pod {
 	ginkgo.GinkgoHelper()
+	const when = "after the reboot"
 	began := time.Now()
-	waitServing(ctx, b.f, b.client) // where Linux is under test, it may be on a node that was rebooted
-	b.waitServed(ctx, recoverWithin, b.at, "after the reboot")
-	if late != nil {
-		b.waitServed(ctx, recoverWithin, late, "by a Service that was made during the reboot")
-	}
+	names := b.waitReady(ctx, recoverWithin, when)
+	var fresh []*v1.Pod
 	for i := range b.nodes {
 		pod := named(on(b.s.netexec(), &b.nodes[i]), fmt.Sprintf("reboot-server-new-%d", i))
-		waitServing(ctx, b.f, create(ctx, b.f, pod))
+		fresh = append(fresh, waitServing(ctx, b.f, create(ctx, b.f, pod)))
 	}
+	// Where Linux is under test, the client, too, may be on a node that was rebooted.
+	b.reached(ctx, names, when, append(fresh, waitServing(ctx, b.f, b.client))...)
 	measured("pods recovered after another", time.Since(began).Round(time.Second))
+	return fresh
 }
 
 // waitDown returns when a node is down: its kubelet does not answer, or it is up again
@@ -217,19 +228,6 @@ func (b *rebooting) waitLease(ctx context.Context, node string) {
 	last, err := renewed(ctx)
 	framework.ExpectNoError(err, "reading the lease of node %s", node)
 	gomega.Eventually(ctx, renewed).WithTimeout(within(recoverWithin)).Should(gomega.BeTemporally(">", last), "the lease of node %s is renewed", node)
-}
-
-// reachOthers has a pod of the node dial a pod of another node, where the system has one.
-func (b *rebooting) reachOthers(ctx context.Context, s *system, node *v1.Node) {
-	ginkgo.GinkgoHelper()
-	for i := range s.nodes {
-		if other := &s.nodes[i]; other.Name != node.Name {
-			there := waitServing(ctx, b.f, create(ctx, b.f, named(on(s.netexec(), other), "reboot-neighbour")))
-			here := waitServing(ctx, b.f, create(ctx, b.f, named(on(s.netexec(), node), "reboot-returned")))
-			reaches(ctx, b.f, here, address{there.Status.PodIP, netexecPort}, []string{there.Name}, recoverWithin, "after the node's reboot")
-			return
-		}
-	}
 }
 
 // refuseOwnNode fails the test where this program itself runs in a pod on one of nodes.

@@ -180,7 +180,7 @@ var (
 		{rebootAll, "a kubelet does not come back", boot(realnode.Boot{Without: []realnode.Program{realnode.Kubelet}}), "node real-linux was not rebooted"},
 		{rebootAll, "a node comes back without its pods' network", boot(realnode.Boot{Network: realnode.NetworkBroken}), "of [0-9] pods of reboot-(server|deployed) are ready"},
 		{rebootAll, "a node is cordoned when it comes back", cordon, "node real-linux is cordoned"},
-		{rebootOne, "kube-proxy does not come back", boot(realnode.Boot{Without: []realnode.Program{realnode.KubeProxy}}), "pods that pod reboot-client on node .* reaches at"},
+		{rebootOne, "kube-proxy does not come back", boot(realnode.Boot{Without: []realnode.Program{realnode.KubeProxy}}), "pods that pod reboot-server-new-0 on node real-linux reaches at"},
 	}
 )
 
