@@ -3,6 +3,7 @@ package suite
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"os"
 	"strconv"
 	"strings"
@@ -204,14 +205,19 @@ func (b *rebooting) recover(ctx context.Context) []*v1.Pod {
 // already.
 func (b *rebooting) waitDown(ctx context.Context, node *v1.Node) {
 	ginkgo.GinkgoHelper()
-	gomega.Eventually(ctx, func(ctx context.Context) (bool, error) {
-		now, err := b.f.ClientSet.CoreV1().Nodes().Get(ctx, node.Name, metav1.GetOptions{})
-		if err != nil {
-			return false, err
+	client := b.f.ClientSet.CoreV1()
+	gomega.Eventually(ctx, func(ctx context.Context) (string, error) {
+		now, err := client.Nodes().Get(ctx, node.Name, metav1.GetOptions{})
+		if err != nil || now.Status.NodeInfo.BootID != node.Status.NodeInfo.BootID {
+			return "", err
 		}
-		_, err = b.f.ClientSet.CoreV1().RESTClient().Get().Resource("nodes").Name(node.Name).SubResource("proxy").Suffix("healthz").DoRaw(ctx)
-		return err != nil || now.Status.NodeInfo.BootID != node.Status.NodeInfo.BootID, nil
-	}).WithTimeout(within(rebootWithin)).WithPolling(framework.Poll/10).Should(gomega.BeTrue(), "node %s does not go down", node.Name)
+		code := 0
+		client.RESTClient().Get().Resource("nodes").Name(node.Name).SubResource("proxy").Suffix("healthz").Do(ctx).StatusCode(&code)
+		if code == http.StatusOK {
+			return "its kubelet answers", nil
+		}
+		return "", nil
+	}).WithTimeout(within(rebootWithin)).WithPolling(framework.Poll/10).Should(gomega.BeEmpty(), "node %s does not go down", node.Name)
 }
 
 // waitLease returns when a node renews its lease.
