@@ -1,6 +1,7 @@
 package mutants_test
 
 import (
+	"cmp"
 	"context"
 	"os"
 	"path/filepath"
@@ -54,11 +55,17 @@ func simulated(t *testing.T) *bed {
 
 // real is a bed with two real Linux nodes, on which tests run with Linux in the place of
 // Windows.
-func real(t *testing.T) *bed {
+func real(t *testing.T) *bed { return nodes(t, "") }
+
+// rebooted is the same, where nodes have half a minute to reboot, as for all else.
+func rebooted(t *testing.T) *bed { return nodes(t, "30") }
+
+// nodes is the same, where times are divided by shorter, if that is said.
+func nodes(t *testing.T, shorter string) *bed {
 	t.Helper()
 	up := nodetest.Up(t, func(o *realnode.Options) { o.Nodes = 2 })
 	b := newBed(t, up.Cluster)
-	b.flags.Extra = append(b.flags.Extra, "--readiness.target-os=linux")
+	b.flags.Extra = []string{"--readiness.target-os=linux", "--readiness.shorten=" + cmp.Or(shorter, shorten)}
 	b.nodes = up.Nodes
 	return b
 }

@@ -125,7 +125,8 @@ var groups = map[string]group{
 		{hostRules, "the node is not ready for a moment", unreadyAt("hcn", "hcn-change"), `nodes did not stay ready(.|\n)*windows-1 was not ready`},
 		{hostRules, "a leftover cannot be removed", answersAs("hcn-cleanup", "hcn-read"), `what is left on node windows-1`},
 	}},
-	"real": {bed: real, mutants: slices.Concat(routes, limits, storage, hosts, reboots)},
+	"real":    {bed: real, mutants: slices.Concat(routes, limits, storage, hosts)},
+	"reboots": {bed: rebooted, mutants: reboots},
 }
 
 // Those for which containers run share two real nodes.
