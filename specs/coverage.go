@@ -93,7 +93,7 @@ func Cover(set *Set, version string) (*VersionCoverage, error) {
 	}
 	for i := range cases {
 		c := &cases[i]
-		if !asked[c.Proves()] {
+		if !asked[c.Proves()] || c.Kind == Trial && c.Proof == ProofNone {
 			continue
 		}
 		n := len(coverage.Categories)

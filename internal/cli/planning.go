@@ -41,7 +41,7 @@ func (o *planOptions) addFlags(cmd *cobra.Command, defaultVersion string) {
 	f.StringSliceVar(&o.Labels, "label", nil, "only cases with one of these labels")
 	f.StringSliceVar(&o.Capabilities, "capability", nil, "only cases that need one of these capabilities")
 	f.BoolVar(&o.Additional, "additional", false, "also tests beyond the standard; they never gate")
-	f.BoolVar(&o.Trial, "trial", false, "also cases whose tests nobody has seen pass and fail on real Windows nodes yet; they decide nothing")
+	f.BoolVar(&o.Trial, "trial", false, "also cases whose tests nobody has seen pass and fail on real Windows nodes yet; they decide nothing, and some change nodes for a moment")
 	f.StringVar(&o.SuiteBinary, "suite-binary", "", "op-readiness.test to use (default one from the cache, built)")
 	f.IntVar(&o.Shards, "shards", 1, "into how many shards the plan is cut")
 	f.StringVar(&o.DurationsDir, "durations", "", "results folder that says how long tests take")

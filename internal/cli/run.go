@@ -37,6 +37,7 @@ type runOptions struct {
 	Retries              int
 	Without              []string
 	AirGapped            bool
+	AllowReboot          bool
 	Kubectl              string
 	NonBlockingTaints    []string
 	AllowedNotReadyNodes int
@@ -121,6 +122,7 @@ func (o *runOptions) addFlags(cmd *cobra.Command) {
 	f.IntVar(&o.Retries, "retries", 0, "how often a failed test runs again; a later pass is flaky")
 	f.StringSliceVar(&o.Without, "without", nil, "declare that the cluster does not have this capability; may be repeated")
 	f.BoolVar(&o.AirGapped, "air-gapped", false, "declare that the cluster has no way to the internet")
+	f.BoolVar(&o.AllowReboot, "allow-reboot", false, "let tests reboot Windows nodes, all of them at once where the standard asks for that; without it these are not-tested")
 	f.StringVar(&o.Kubectl, "kubectl", "", "kubectl that tests run (default the one on the path)")
 	f.StringSliceVar(&o.NonBlockingTaints, "non-blocking-taints", nil, "keys of taints of nodes that the suite does not wait for, beside the control plane's")
 	f.IntVar(&o.AllowedNotReadyNodes, "allowed-not-ready-nodes", 0, "how many nodes may be not ready; -1 waits for none")
@@ -283,7 +285,7 @@ func (o *runOptions) run(cmd *cobra.Command, s *Surroundings) error {
 	case o.Resume != "":
 		for _, flag := range []string{
 			"category", "case", "label", "capability", "additional", "trial", "shards", "shard", "report-dir", "spec-dir", "cluster", "run-id", "attempt",
-			"provider", "kubernetes-version", "without", "air-gapped", "durations", "conformance-junit",
+			"provider", "kubernetes-version", "without", "air-gapped", "allow-reboot", "durations", "conformance-junit",
 		} {
 			if cmd.Flags().Changed(flag) {
 				return usageErrorf("--resume goes on with the plan of a run: leave --%s out", flag)
@@ -303,7 +305,7 @@ func (o *runOptions) dryRun(ctx context.Context, s *Surroundings, look bool) err
 	if err != nil {
 		return interrupted(ctx, err)
 	}
-	fmt.Fprintf(s.Stderr, "e2e.test %s would run exactly these %d tests\n", dry.Plan.KubernetesVersion, len(dry.Tests))
+	fmt.Fprintf(s.Stderr, "on Kubernetes %s would run exactly these %d tests\n", dry.Plan.KubernetesVersion, len(dry.Tests))
 	if err := writePlan(s.Stdout, dry.Plan, o.Output); err != nil || len(dry.Tests) > 0 {
 		return err
 	}

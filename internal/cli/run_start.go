@@ -31,7 +31,7 @@ func (o *runOptions) request(s *Surroundings, job *prow.Job, deadline time.Time)
 		RunID:            o.RunID,
 		Shard:            o.Shard.number,
 		Attempt:          o.attempt(s),
-		Declared:         result.Declarations{AirGapped: o.AirGapped, Without: o.Without},
+		Declared:         result.Declarations{AirGapped: o.AirGapped, Without: o.Without, Reboot: o.AllowReboot},
 		ToolVersion:      toolVersion(),
 		ConformanceJUnit: o.ConformanceJUnit,
 		Preflight:        o.Preflight,

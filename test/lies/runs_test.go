@@ -50,7 +50,8 @@ func planOf(t testing.TB, shards int, categories ...specs.Category) *result.Plan
 // manifestOf describes a cluster that has everything the standard speaks of.
 func manifestOf(p *result.Plan, shard int) *result.Manifest {
 	m := &result.Manifest{
-		Schema: result.ManifestSchema, RunID: "lies", PlanDigest: p.Digest, Shard: shard, Attempt: 1, ToolVersion: "v0.0.0",
+		Declared: result.Declarations{Reboot: true},
+		Schema:   result.ManifestSchema, RunID: "lies", PlanDigest: p.Digest, Shard: shard, Attempt: 1, ToolVersion: "v0.0.0",
 		E2EVersion: version, Kubectl: "/usr/bin/kubectl", Steering: "admission policy", Started: time.Now().UTC(),
 		Cluster: result.Facts{
 			ServerVersion: version, APIGroups: []string{"apps", "metrics.k8s.io", "windows.k8s.io"}, RuntimeClasses: []string{"runhcs-wcow-hypervisor"},

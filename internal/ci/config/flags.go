@@ -31,6 +31,9 @@ func (c *Config) RunFlags(cell Cell) []string {
 	if c.Run.AirGapped {
 		flags = append(flags, "--air-gapped")
 	}
+	if c.Run.AllowReboot {
+		flags = append(flags, "--allow-reboot")
+	}
 	if c.Run.Additional {
 		flags = append(flags, "--additional")
 	}

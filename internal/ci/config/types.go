@@ -96,9 +96,11 @@ type Run struct {
 	Without []string `yaml:"without,omitempty" jsonschema:"minItems=1,uniqueItems=true"`
 	// Declares that the clusters have no way to the internet (--air-gapped).
 	AirGapped bool `yaml:"airGapped,omitempty"`
+	// Lets tests reboot Windows nodes, all of them at once where the standard asks for that (--allow-reboot).
+	AllowReboot bool `yaml:"allowReboot,omitempty"`
 	// Also runs tests beyond the standard; they never gate (--additional).
 	Additional bool `yaml:"additional,omitempty"`
-	// Also runs this project's own tests, which are on trial; they decide nothing (--trial).
+	// Also runs this project's own tests, which are on trial: they decide nothing, and some change nodes for a moment (--trial).
 	Trial bool `yaml:"trial,omitempty"`
 }
 

@@ -82,7 +82,7 @@ func open(ctx context.Context, path, name, flag string) (*Binary, error) {
 	info, err := os.Stat(abs)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, fmt.Errorf("no %s at %s: get one with 'op-readiness e2e fetch', or leave %s out", name, path, flag)
+		return nil, fmt.Errorf("no %s at %s: get one with 'op-readiness e2e fetch %[1]s', or leave %[3]s out", name, path, flag)
 	case err != nil:
 		return nil, fmt.Errorf("%s: %w", name, err)
 	case !info.Mode().IsRegular():
@@ -97,7 +97,7 @@ func open(ctx context.Context, path, name, flag string) (*Binary, error) {
 	}
 	b.Version = strings.TrimSpace(string(out))
 	if !gitVersion.MatchString(b.Version) {
-		return nil, fmt.Errorf("%s is not a released %s: asked for its version it says %q, not one like v1.36.3", path, name, excerpt(out))
+		return nil, fmt.Errorf("%s is no %s: asked for its version it says %q, not one like v1.36.3", path, name, excerpt(out))
 	}
 	return b, nil
 }

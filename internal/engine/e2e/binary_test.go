@@ -27,14 +27,14 @@ func TestOpenRefusesWhatIsNoE2ETest(t *testing.T) {
 	fake := e2etest.Install(t, e2etest.Script{Version: "v1.35.4"})
 	missing := filepath.Join(t.TempDir(), "e2e.test")
 	for what, c := range map[string]struct{ path, want, says string }{
-		"a missing file":           {missing, "", "no e2e.test at " + missing + ": get one with 'op-readiness e2e fetch'"},
+		"a missing file":           {missing, "", "no e2e.test at " + missing + ": get one with 'op-readiness e2e fetch e2e.test'"},
 		"a folder":                 {t.TempDir(), "", "is not a file"},
 		"a file without the x bit": {program(t, "#!/bin/sh\necho v1.36.3\n", 0o644), "", "is not executable: chmod +x"},
 		"a file of garbage":        {program(t, "\x7fELF\x02\x01\x01 garbage", 0o755), "", "is not a program for"},
 		"a text":                   {program(t, "v1.36.3", 0o755), "", "is not a program for"},
 		"a program without a word": {program(t, "#!/bin/sh\n", 0o755), "", `it says "", not one like v1.36.3`},
 		"a program that babbles":   {program(t, "#!/bin/sh\nprintf 'hello\\377world'\n", 0o755), "", "it says \"hello\uFFFDworld\", not one like"},
-		"a build without version":  {program(t, "#!/bin/sh\necho 'v0.0.0-master+$Format:%H$'\n", 0o755), "", "not a released e2e.test"},
+		"a build without version":  {program(t, "#!/bin/sh\necho 'v0.0.0-master+$Format:%H$'\n", 0o755), "", "is no e2e.test"},
 		"a program that fails":     {program(t, "#!/bin/sh\necho 'flag provided but not defined' >&2\nexit 2\n", 0o755), "", `--version: exit status 2: it said "flag provided but not defined"`},
 		"a program that dies":      {program(t, "#!/bin/sh\nkill -9 $$\n", 0o755), "", "signal: killed"},
 		"another version":          {fake.Binary(), "v1.36.3", "is e2e.test v1.35.4, and v1.36.3 is asked for"},
@@ -128,7 +128,7 @@ func TestOpenOwnRefusesAnotherSuite(t *testing.T) {
 		"that does not say":       {own("v1.36.3", ""), `its sources are "", not h1:ours`},
 		"that is an e2e.test":     {e2etest.Install(t, e2etest.Script{Version: "v1.36.3"}).Binary(), "not h1:ours"},
 		"that is not there":       {filepath.Join(t.TempDir(), "gone"), "no op-readiness.test at "},
-		"that is without version": {own("''", "h1:ours"), "is not a released op-readiness.test"},
+		"that is without version": {own("''", "h1:ours"), "is no op-readiness.test"},
 	} {
 		_, err := e2e.OpenOwn(t.Context(), c.path, "v1.36.3", "h1:ours")
 		if (err == nil) != (c.says == "") || err != nil && !strings.Contains(err.Error(), c.says) {
@@ -141,7 +141,7 @@ func TestOnlyItsOwnFlagsArePassedToOurSuite(t *testing.T) {
 	if err := e2e.CheckOwn([]string{"--readiness.shorten=10", "-readiness.target-os=linux"}); err != nil {
 		t.Error(err)
 	}
-	for _, arg := range []string{"--ginkgo.focus=x", "--kubeconfig=x", "readiness.shorten=10", "--readiness.shorten", "--readiness", "--", ""} {
+	for _, arg := range []string{"--ginkgo.focus=x", "--kubeconfig=x", "readiness.shorten=10", "--readiness.shorten", "--readiness", "--readiness.nonsense=7", "--readiness.shorten=abc", "--readiness.shorten=0.5", "--readiness.shorten=NaN", "--readiness.target-os=macos", "--", ""} {
 		if err := e2e.CheckOwn([]string{arg}); err == nil {
 			t.Errorf("%q is passed on", arg)
 		}

@@ -2,6 +2,9 @@ package e2e
 
 import (
 	"fmt"
+	"maps"
+	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -29,11 +32,33 @@ func CheckExtra(args []string) error {
 // --readiness. may be passed on.
 func CheckOwn(args []string) error {
 	for _, arg := range args {
-		if name, ok := flagOf(arg); !ok || !strings.HasPrefix(name, "readiness.") {
-			return fmt.Errorf("%q is not a flag of op-readiness.test with its value: write it as --readiness.NAME=value", arg)
+		name, ok := flagOf(arg)
+		if !ok {
+			return fmt.Errorf("%q is not a flag of op-readiness.test with its value: write it as --flag=value", arg)
+		}
+		of, known := ownFlags[name]
+		if !known {
+			return fmt.Errorf("%q may not be passed on to op-readiness.test; these may: --%s", arg, strings.Join(slices.Sorted(maps.Keys(ownFlags)), ", --"))
+		}
+		_, value, _ := strings.Cut(arg, "=")
+		if !of.takes(value) {
+			return fmt.Errorf("%q: use %s", arg, of.what)
 		}
 	}
 	return nil
+}
+
+// ownFlags are the flags of op-readiness.test that may be passed on, as suite/flags_test.go
+// has them.
+var ownFlags = map[string]struct {
+	what  string
+	takes func(value string) bool
+}{
+	"readiness.shorten": {"a number from 1 to 100", func(value string) bool {
+		n, err := strconv.ParseFloat(value, 64)
+		return err == nil && n >= 1 && n <= 100
+	}},
+	"readiness.target-os": {"windows or linux", func(value string) bool { return value == "windows" || value == "linux" }},
 }
 
 // flagOf returns the name of the flag that an argument sets. Without a value of

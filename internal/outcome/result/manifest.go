@@ -157,6 +157,8 @@ type Declarations struct {
 	AirGapped bool `json:"airGapped,omitempty"`
 	// Without lists features that the cluster does not have.
 	Without []string `json:"without,omitempty"`
+	// Reboot allows tests to reboot nodes.
+	Reboot bool `json:"reboot,omitempty"`
 }
 
 // Facts are what was read from the cluster's API before the tests ran.

@@ -308,7 +308,7 @@ func kindOf(p *Plan, m *Manifest) []property {
 		{what: "the set of runtime classes", value: setOf(f.RuntimeClasses...), hint: true},
 		{what: "the set of API groups", value: setOf(f.APIGroups...), hint: true},
 		{what: "the runtime class that tests ran under", value: cmp.Or(class, "that of each case")},
-		{what: "what was declared", value: fmt.Sprintf("air-gapped %t, without %v", m.Declared.AirGapped, slices.Sorted(slices.Values(m.Declared.Without)))},
+		{what: "what was declared", value: fmt.Sprintf("air-gapped %t, reboots allowed %t, without %v", m.Declared.AirGapped, m.Declared.Reboot, slices.Sorted(slices.Values(m.Declared.Without)))},
 		{what: "how pods are steered", value: cmp.Or(m.Steering, "not at all")},
 		{what: "the e2e provider", value: p.Provider},
 	}

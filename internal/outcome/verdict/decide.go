@@ -62,14 +62,16 @@ func Declared(c *result.PlannedCase, d *result.Declarations) string {
 	return ""
 }
 
-// declared says that the cluster was declared to be without a capability; ""
-// where it was not.
+// declared says that the cluster was declared to be without a capability, or, of
+// leave to reboot nodes, that it was not declared to give it; "" where neither is so.
 func declared(name string, d *result.Declarations) string {
 	switch {
 	case name == "internet" && d.AirGapped:
 		return "declared: the cluster is air-gapped (--air-gapped)"
 	case slices.Contains(d.Without, name):
 		return fmt.Sprintf("declared: the cluster is without %s (--without %[1]s)", name)
+	case name == "reboot" && !d.Reboot:
+		return "its tests reboot Windows nodes, and nobody has allowed them to (--allow-reboot)"
 	}
 	return ""
 }

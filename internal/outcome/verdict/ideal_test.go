@@ -47,7 +47,8 @@ func planOf(t testing.TB, sel result.Selection, shards int) *result.Plan {
 // manifestOf describes a cluster that has everything the standard speaks of.
 func manifestOf(p *result.Plan, shard int) *result.Manifest {
 	m := &result.Manifest{
-		Schema: result.ManifestSchema, RunID: "ideal", PlanDigest: p.Digest, Shard: shard, Attempt: 1,
+		Declared: result.Declarations{Reboot: true},
+		Schema:   result.ManifestSchema, RunID: "ideal", PlanDigest: p.Digest, Shard: shard, Attempt: 1,
 		E2EVersion: version, Kubectl: "/usr/bin/kubectl", Steering: "admission policy", Started: began,
 		Cluster: result.Facts{ServerVersion: version, APIGroups: []string{"apps", "metrics.k8s.io", "windows.k8s.io"}},
 	}

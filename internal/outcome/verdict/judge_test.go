@@ -546,3 +546,16 @@ func TestUnprovenWorkerCasesDoNotTouchTheRules(t *testing.T) {
 		t.Errorf("the case is %s", c.Outcome)
 	}
 }
+
+// Nodes are rebooted by leave alone.
+func TestRebootsAreDeclared(t *testing.T) {
+	run := ideal(t, planOf(t, result.Selection{Additional: true}, 1), 1)
+	for leave, want := range map[bool]verdict.Outcome{true: verdict.Passed, false: verdict.NotTested} {
+		run.Manifest.Declared.Reboot = leave
+		cases := verdict.Judge(run).Cases
+		i := slices.IndexFunc(cases, func(c verdict.CaseResult) bool { return c.Case.ID == "extra-hpc-graceful-shutdown" })
+		if c := cases[i]; c.Outcome != want || !leave && !strings.Contains(c.Reason, "--allow-reboot") {
+			t.Errorf("with leave %t it is %s: %s", leave, c.Outcome, c.Reason)
+		}
+	}
+}
