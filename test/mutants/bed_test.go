@@ -57,8 +57,15 @@ func simulated(t *testing.T) *bed {
 // Windows.
 func real(t *testing.T) *bed { return nodes(t, "") }
 
-// rebooted is the same, where nodes have half a minute to reboot, as for all else.
-func rebooted(t *testing.T) *bed { return nodes(t, "30") }
+// rebooted is the same, where nodes have three minutes to reboot: other tests keep the
+// machine busy. Beside mutants nothing else runs, and of three of them all that time is
+// waited for.
+func rebooted(t *testing.T) *bed {
+	if *all {
+		return nodes(t, "")
+	}
+	return nodes(t, "5")
+}
 
 // nodes is the same, where times are divided by shorter, if that is said.
 func nodes(t *testing.T, shorter string) *bed {
