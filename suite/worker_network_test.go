@@ -3,6 +3,7 @@ package suite
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -71,35 +72,48 @@ var _ = describe(func() {
 		framework.ExpectNoError(err, "creating the Service")
 		asker := client(ctx, f, linux, "asker")
 
-		var nodes []v1.Node
+		ports := nodesWithPorts(windows, linux).nodes
 		proxies := map[string]address{} // where a node's own netexec answers
-		listen := func(s *system) {
-			for _, node := range untainted(s.nodes) {
-				if _, there := proxies[node.Name]; !there {
-					nodes = append(nodes, node)
-					proxies[node.Name] = s.listen(ctx, f, &node, "on-"+node.Name)
+		for _, s := range []*system{windows, linux} {
+			for _, own := range s.nodes[:min(mostNodes, len(s.nodes))] {
+				if _, there := proxies[own.Name]; there {
+					continue // both systems are Linux
 				}
-			}
-		}
-		listen(windows)
-		listen(linux)
-		for i := range nodes {
-			own, next := &nodes[i], &nodes[(i+1)%len(nodes)]
-			for _, port := range service.Spec.Ports {
-				to := address{internalIP(own), port.NodePort}
-				if own.Labels[v1.LabelOSStable] != string(v1.Windows) {
-					reachesBy(ctx, f, asker, proxies[own.Name], port.Name, to, names, reachWithin, "the node's own NodePort")
-				} else {
-					d, err := dialBy(ctx, f, asker, proxies[own.Name], port.Name, to, 1)
-					measuredOwnNodePort(own, "the node", port.Name, d, err)
-				}
-				if next.Name != own.Name {
-					reachesBy(ctx, f, asker, proxies[own.Name], port.Name, address{internalIP(next), port.NodePort}, names, reachWithin, "the NodePort of node "+next.Name)
+				by := s.listen(ctx, f, &own, "on-"+own.Name)
+				proxies[own.Name] = by
+				for _, port := range service.Spec.Ports {
+					reached := 0
+					for _, to := range ownAndAnother(ports, own.Name) {
+						at := address{internalIP(&to), port.NodePort}
+						if to.Name == own.Name && s.os == v1.Windows {
+							d, err := dialBy(ctx, f, asker, by, port.Name, at, 1)
+							measuredOwnNodePort(&own, "the node", port.Name, d, err)
+							continue
+						}
+						reachesBy(ctx, f, asker, by, port.Name, at, names, reachWithin, "the NodePort of node "+to.Name)
+						reached++
+					}
+					if reached == 0 {
+						framework.Failf("node %s has no other node whose NodePort it could dial", own.Name)
+					}
 				}
 			}
 		}
 	})
 })
+
+// mostNodes is how many nodes of a system dial.
+const mostNodes = 10
+
+// ownAndAnother returns, of nodes, the one of that name, if it is there, and the one after
+// it, or the first.
+func ownAndAnother(nodes []v1.Node, own string) []v1.Node {
+	at := slices.IndexFunc(nodes, func(n v1.Node) bool { return n.Name == own })
+	if at < 0 {
+		return nodes[:1]
+	}
+	return unique([]v1.Node{nodes[at], nodes[(at+1)%len(nodes)]})
+}
 
 // measuredOwnNodePort records whether a Windows node's own NodePort answers there. It
 // need not: https://kubernetes.io/docs/concepts/services-networking/windows-networking/#limitations

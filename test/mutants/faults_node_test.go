@@ -26,15 +26,16 @@ func stopProxies(b *bed) func() {
 	}
 }
 
-// drop lets the last real node drop packets that come in, before kube-proxy's rules see
+// drop lets the last real node drop packets that come for it, before kube-proxy's rules see
 // them.
 func drop(packets string) fault {
 	return func(b *bed) func() {
+		last := b.nodes[len(b.nodes)-1]
 		nft := func(rules string) {
-			_, err := b.nodes[len(b.nodes)-1].Run(b.Context(), "nft", rules)
+			_, err := last.Run(b.Context(), "nft", rules)
 			b.must(err)
 		}
-		nft("table ip mutant { chain in { type filter hook prerouting priority -300; " + packets + " drop; }; }")
+		nft(fmt.Sprintf("table ip mutant { chain in { type filter hook prerouting priority -300; ip daddr %s %s drop; }; }", last.Address, packets))
 		return func() { nft("delete table ip mutant") }
 	}
 }
