@@ -35,16 +35,23 @@ demo: binaries ## Run the standard on a simulated hybrid cluster, from nothing t
 node: binaries
 	$(GO) run ./scripts/node prepare
 
+.PHONY: kind
+kind: binaries
+	$(GO) run ./scripts/kind prepare
+
 .PHONY: browser
 browser: ## Get the browser for tests: Debian's chromium, as root on Debian
 	@scripts/browser.sh
 
 # Tests wait for clusters more than they compute, so that more of them run beside
 # each other than there may be cores; a cluster takes half a gigabyte of memory.
+# Those that wait for the machine's one real node come first, and use it in turn.
+ON_THE_REAL_NODE := ./test/mutants ./test/realnode ./test/node
+
 .PHONY: test
 test: node browser ## Run all tests, also those on a simulated cluster and, where the machine can, on a real node
 	$(IN_SUITE) $(GO) test ./judge/...
-	$(GO) test -timeout 30m -p $(shell expr $(CPUS) + 1) -parallel $(shell expr $(CPUS) \* 2) ./...
+	$(GO) test -timeout 30m -p $(shell expr $(CPUS) + 3) -parallel $(shell expr $(CPUS) \* 2) $(ON_THE_REAL_NODE) ./...
 
 .PHONY: test-fast
 test-fast: ## Run the tests that take no cluster, browser, node or second build: what to run while you work
@@ -53,6 +60,10 @@ test-fast: ## Run the tests that take no cluster, browser, node or second build:
 .PHONY: test-node
 test-node: node ## Run the tests on a real Linux node; needs root, and on Debian installs what is missing
 	$(GO) test -count=1 -v ./test/realnode ./test/node
+
+.PHONY: test-kind
+test-kind: kind ## Run the tests on kind clusters, also of three nodes; needs Docker, or root on Debian bookworm
+	$(GO) test -count=1 -v -timeout 30m ./test/kind -kind.all
 
 .PHONY: mutants
 mutants: node ## Break simulated clusters, and show that each test of op-readiness.test fails for its reason
@@ -135,6 +146,7 @@ bench: binaries ## Measure what the project promises to be good at; prints ratio
 	$(GO) run ./test/bench/workflow
 	$(GO) run ./test/bench/redact
 	$(GO) run ./test/bench/suite
+	$(GO) run ./test/bench/clusters
 
 .PHONY: measure
 measure: ## Print how large the program is, what is exported for nobody, and what its start costs

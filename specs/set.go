@@ -76,6 +76,10 @@ func ParseCategory(name string) (Category, error) {
 // Core reports whether every cluster must pass the category.
 func (c Category) Core() bool { return strings.HasPrefix(string(c), "Core.") }
 
+// Gates reports whether requirements of the category can keep a cluster from being
+// ready, as all but those of Extend.Worker do.
+func (c Category) Gates() bool { return c != ExtendWorker }
+
 // For returns the standard as it stands for a cluster's Kubernetes version:
 // one case for each id, categories in the standard's order. Of several
 // variants the one with the highest Kubernetes.From not above the version

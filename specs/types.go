@@ -156,7 +156,7 @@ type Case struct {
 // Gates reports whether the case can keep a cluster from being ready:
 // requirements and rules do, except those of Extend.Worker.
 func (c *Case) Gates() bool {
-	return c.Kind != Additional && c.Kind != Trial && c.Category != ExtendWorker
+	return c.Kind != Additional && c.Kind != Trial && c.Category.Gates()
 }
 
 // Proves returns the id of the requirement that the case is about: its own, but

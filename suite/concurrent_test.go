@@ -111,7 +111,7 @@ var _ = describe(func() {
 			for _, to := range addresses(service, from) {
 				d, err := dial(ctx, f, from, to.host, to.port, spreadDials)
 				framework.ExpectNoError(err)
-				gomega.Expect(d.Spread()).To(gomega.BeEmpty(), "dials of pod %s at %s", from.Name, to)
+				gomega.Expect(d.Spread()).To(gomega.BeEmpty(), "answers that pod %s gets at %s", from.Name, to)
 			}
 		}
 	}

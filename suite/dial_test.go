@@ -71,7 +71,7 @@ func dialBy(ctx context.Context, f *framework.Framework, asker *v1.Pod, by addre
 			return nil, fmt.Errorf("running wget in pod %s: %w: %s", asker.Name, err, problem)
 		}
 		if err := sum.Add([]byte(said)); err != nil {
-			return nil, fmt.Errorf("what pod %s says of its dials: %w", asker.Name, err)
+			return nil, fmt.Errorf("what pod %s says of its connections: %w", asker.Name, err)
 		}
 	}
 	return sum, nil

@@ -100,17 +100,18 @@ var _ = describe(func() {
 		limit := resource.MustParse("256Mi")
 		limited := on(named(windows.netexec(), "limited-memory"), node)
 		limited.Spec.Containers[0].Resources.Limits = v1.ResourceList{v1.ResourceMemory: limit}
-		running := waitRunning(ctx, f, create(ctx, f, limited), create(ctx, f, on(named(windows.pause(), "limited-sibling"), node)))
+		limited = create(ctx, f, limited)
+		running := waitRunning(ctx, f, limited, create(ctx, f, on(named(windows.pause(), "limited-sibling"), node)))
 		sibling := &running[1]
 
 		rounds, most := 0, uint64(0)
 		gomega.Consistently(ctx, func(ctx context.Context) ([]string, error) {
 			rounds++
-			little, err := windows.takeMemory(ctx, f, limited.Name, "64M")
+			little, err := windows.takeMemory(ctx, f, limited, "64M")
 			if err != nil {
 				return nil, err
 			}
-			much, err := windows.takeMemory(ctx, f, limited.Name, "512M")
+			much, err := windows.takeMemory(ctx, f, limited, "512M")
 			if err != nil {
 				return nil, err
 			}
@@ -143,9 +144,9 @@ func (s *system) burner() *v1.Pod {
 // takeMemory has a container of agnhost take so much memory at once, as dd counts it:
 // dd asks for its whole block, where Windows refuses, and fills it, where Linux kills.
 // On Linux the whole container may be killed for it.
-func (s *system) takeMemory(ctx context.Context, f *framework.Framework, pod, amount string) (judge.Taken, error) {
+func (s *system) takeMemory(ctx context.Context, f *framework.Framework, pod *v1.Pod, amount string) (judge.Taken, error) {
 	ginkgo.GinkgoHelper()
-	before := waitReadyPod(ctx, f, pod)
+	before := waitServing(ctx, f, pod)
 	taken := judge.Taken{Amount: amount}
 	_, said, err := e2epod.ExecWithOptionsContext(ctx, f, e2epod.ExecOptions{
 		Command:   []string{"sh", "-c", "yes | dd bs=" + amount + " count=1 iflag=fullblock of=/dev/null"},
@@ -158,28 +159,11 @@ func (s *system) takeMemory(ctx context.Context, f *framework.Framework, pod, am
 		taken.Exit = exit.Code
 		return taken, nil
 	}
-	if s.os == v1.Linux && waitReadyPod(ctx, f, pod).Status.ContainerStatuses[0].RestartCount > before.Status.ContainerStatuses[0].RestartCount {
+	if s.os == v1.Linux && waitServing(ctx, f, pod).Status.ContainerStatuses[0].RestartCount > before.Status.ContainerStatuses[0].RestartCount {
 		taken.Killed = true
 		return taken, nil
 	}
-	return taken, fmt.Errorf("running dd in pod %s: %w: %s", pod, err, said)
-}
-
-// waitReadyPod returns the pod when it is ready.
-func waitReadyPod(ctx context.Context, f *framework.Framework, name string) *v1.Pod {
-	ginkgo.GinkgoHelper()
-	var found *v1.Pod
-	gomega.Eventually(ctx, func(ctx context.Context) (string, error) {
-		var err error
-		if found, err = f.ClientSet.CoreV1().Pods(f.Namespace.Name).Get(ctx, name, metav1.GetOptions{}); err != nil {
-			return "", err
-		}
-		if judge.Ready(found) {
-			return "", nil
-		}
-		return stateOf(found), nil
-	}).WithTimeout(within(podStart)).Should(gomega.BeEmpty(), "pod %s, which is to be ready", name)
-	return found
+	return taken, fmt.Errorf("running dd in pod %s: %w: %s", pod.Name, err, said)
 }
 
 // memoryOf returns what the kubelet reports of the memory of a pod's container, in

@@ -35,7 +35,7 @@ var _ = describe(func() {
 		for _, to := range nodes.of(ctx, f, service, dialling) {
 			reaches(ctx, f, dialling, to, names, reachWithin, fmt.Sprintf("which is the NodePort of node %s", nodes.at(to)))
 		}
-		measured("nodes whose NodePort was dialled", len(nodes.nodes))
+		measured("nodes whose NodePort was connected to", len(nodes.nodes))
 	}
 
 	framework.It("NodePort should reach Linux pods from Windows pods on every node", func(ctx context.Context) {

@@ -14,7 +14,6 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/kubernetes/test/e2e/framework"
 	e2epod "k8s.io/kubernetes/test/e2e/framework/pod"
 	admissionapi "k8s.io/pod-security-admission/api"
@@ -111,11 +110,7 @@ func serveOn(ctx context.Context, f *framework.Framework, s *system, nodes []v1.
 // serve makes a Service of all pods that serve.
 func (b *rebooting) serve(ctx context.Context, name string) {
 	ginkgo.GinkgoHelper()
-	made, err := b.f.ClientSet.CoreV1().Services(b.f.Namespace.Name).Create(ctx, &v1.Service{
-		ObjectMeta: metav1.ObjectMeta{Name: name},
-		Spec:       v1.ServiceSpec{Selector: map[string]string{"served": "yes"}, Ports: []v1.ServicePort{{Port: 80, TargetPort: intstr.FromInt32(netexecPort)}}},
-	}, metav1.CreateOptions{})
-	framework.ExpectNoError(err, "creating Service %s", name)
+	made := serve(ctx, b.f, b.f.Namespace.Name, name, "", v1.ServiceSpec{Selector: map[string]string{"served": "yes"}})
 	b.services = append(b.services, made)
 }
 

@@ -2,6 +2,8 @@ package suite
 
 import (
 	"context"
+	"fmt"
+	"strings"
 
 	"github.com/onsi/ginkgo/v2"
 	v1 "k8s.io/api/core/v1"
@@ -9,16 +11,23 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/kubernetes/test/e2e/framework"
+
+	"github.com/windows-op-readiness/windows-op-readiness/suite/judge"
 )
 
 // servicePort is where a Service answers, but for its NodePort.
 const servicePort = 80
 
-// serve makes a Service of the pods of netexec with the label app.
+// serve makes a Service of pods of netexec: of those with the label app and by HTTP, where
+// the specification says nothing else.
 func serve(ctx context.Context, f *framework.Framework, namespace, name, app string, spec v1.ServiceSpec) *v1.Service {
 	ginkgo.GinkgoHelper()
-	spec.Selector = map[string]string{"app": app}
-	spec.Ports = []v1.ServicePort{{Port: servicePort, TargetPort: intstr.FromInt32(netexecPort)}}
+	if spec.Selector == nil {
+		spec.Selector = map[string]string{"app": app}
+	}
+	if spec.Ports == nil {
+		spec.Ports = []v1.ServicePort{{Port: servicePort, TargetPort: intstr.FromInt32(netexecPort)}}
+	}
 	made, err := f.ClientSet.CoreV1().Services(namespace).Create(ctx,
 		&v1.Service{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: spec}, metav1.CreateOptions{})
 	if apierrors.IsForbidden(err) {
@@ -48,11 +57,11 @@ func nodesWithPorts(systems ...*system) *nodePorts {
 	}
 	p := &nodePorts{nodes: untainted(all)}
 	if len(p.nodes) == 0 {
-		framework.Failf("all of %d nodes have taints that keep ordinary pods away: there is no NodePort to dial", len(all))
+		framework.Failf("all of %d nodes have taints that keep ordinary pods away: there is no NodePort to connect to", len(all))
 	}
 	for i := range p.nodes {
 		if internalIP(&p.nodes[i]) == "" {
-			framework.Failf("node %s has no InternalIP at which its NodePort could be dialled", p.nodes[i].Name)
+			framework.Failf("node %s has no InternalIP at which its NodePort could be reached", p.nodes[i].Name)
 		}
 	}
 	return p
@@ -68,8 +77,8 @@ func (p *nodePorts) at(a address) string {
 	return ""
 }
 
-// of returns where the Service answers a pod. A Windows node need not serve its own
-// NodePort to its own pods: what it does is recorded, once.
+// of returns where the Service answers a pod. What a Windows node's own NodePort answers
+// its own pods is recorded, once.
 func (p *nodePorts) of(ctx context.Context, f *framework.Framework, s *v1.Service, from *v1.Pod) []address {
 	var all []address
 	for i := range p.nodes {
@@ -82,8 +91,14 @@ func (p *nodePorts) of(ctx context.Context, f *framework.Framework, s *v1.Servic
 		if !p.measuredOwn {
 			p.measuredOwn = true
 			d, err := dial(ctx, f, from, to.host, to.port, 1)
-			measured("NodePort of node "+node.Name+", dialled from itself, answers", err == nil && d.Failed == 0)
+			measuredOwnNodePort(node, "a pod of it", "http", d, err)
 		}
 	}
 	return all
+}
+
+// measuredOwnNodePort records whether a Windows node's own NodePort answers there. It
+// need not: https://kubernetes.io/docs/concepts/services-networking/windows-networking/#limitations
+func measuredOwnNodePort(node *v1.Node, from, protocol string, d *judge.Dialled, err error) {
+	measured(fmt.Sprintf("own NodePort of node %s (%s) answers %s", node.Name, strings.ToUpper(protocol), from), err == nil && d.Failed == 0)
 }

@@ -2,14 +2,11 @@ package suite
 
 import (
 	"context"
-	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/onsi/gomega"
 	v1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/kubernetes/test/e2e/framework"
 	admissionapi "k8s.io/pod-security-admission/api"
@@ -53,23 +50,16 @@ var _ = describe(func() {
 
 	framework.It("Nodes should reach TCP and UDP NodePorts through their own proxy", func(ctx context.Context) {
 		windows, linux := target(ctx, f.ClientSet), opposite(ctx, f)
-		serve := func(s *system, name string) string {
+		server := func(s *system, name string) string {
 			pod := named(s.netexec(), name)
 			pod.Labels = map[string]string{"app": "served"}
 			return waitServing(ctx, f, create(ctx, f, pod)).Name
 		}
-		names := []string{serve(windows, "served-1"), serve(windows, "served-2"), serve(linux, "served-other")}
-		service, err := f.ClientSet.CoreV1().Services(f.Namespace.Name).Create(ctx, &v1.Service{
-			ObjectMeta: metav1.ObjectMeta{Name: "served"},
-			Spec: v1.ServiceSpec{
-				Type: v1.ServiceTypeNodePort, Selector: map[string]string{"app": "served"},
-				Ports: []v1.ServicePort{
-					{Name: "http", Port: 80, TargetPort: intstr.FromInt32(netexecPort)},
-					{Name: "udp", Port: 80, TargetPort: intstr.FromInt32(netexecUDPPort), Protocol: v1.ProtocolUDP},
-				},
-			},
-		}, metav1.CreateOptions{})
-		framework.ExpectNoError(err, "creating the Service")
+		names := []string{server(windows, "served-1"), server(windows, "served-2"), server(linux, "served-other")}
+		service := serve(ctx, f, f.Namespace.Name, "served", "served", v1.ServiceSpec{Type: v1.ServiceTypeNodePort, Ports: []v1.ServicePort{
+			{Name: "http", Port: servicePort, TargetPort: intstr.FromInt32(netexecPort)},
+			{Name: "udp", Port: servicePort, TargetPort: intstr.FromInt32(netexecUDPPort), Protocol: v1.ProtocolUDP},
+		}})
 		asker := client(ctx, f, linux, "asker")
 
 		ports := nodesWithPorts(windows, linux).nodes
@@ -94,7 +84,7 @@ var _ = describe(func() {
 						reached++
 					}
 					if reached == 0 {
-						framework.Failf("node %s has no other node whose NodePort it could dial", own.Name)
+						framework.Failf("node %s has no other node whose NodePort it could connect to", own.Name)
 					}
 				}
 			}
@@ -113,12 +103,6 @@ func ownAndAnother(nodes []v1.Node, own string) []v1.Node {
 		return nodes[:1]
 	}
 	return unique([]v1.Node{nodes[at], nodes[(at+1)%len(nodes)]})
-}
-
-// measuredOwnNodePort records whether a Windows node's own NodePort answers there. It
-// need not: https://kubernetes.io/docs/concepts/services-networking/windows-networking/#limitations
-func measuredOwnNodePort(node *v1.Node, from, protocol string, d *judge.Dialled, err error) {
-	measured(fmt.Sprintf("own NodePort of node %s (%s) answers %s", node.Name, strings.ToUpper(protocol), from), err == nil && d.Failed == 0)
 }
 
 // unique returns each node once.

@@ -2,6 +2,7 @@ package assess
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"time"
 
@@ -20,6 +21,9 @@ import (
 func (p *Prepared) Execute(ctx context.Context) error {
 	if p.Finished {
 		return nil
+	}
+	if err := p.prepull(ctx); err != nil {
+		return err
 	}
 	temp, err := tempdir.New()
 	if err != nil {
@@ -119,11 +123,30 @@ func (p *Prepared) keepAtStop() (wait func()) {
 }
 
 // Conclude judges what the results folder holds, and writes JUnit, metadata and
-// manifest beside it. It can be called after any end of [Prepared.Execute].
+// manifest beside it. Then it gives the cluster back that was made for the run; what is
+// left of it that should not be counts as a failure outside of tests. It can be called
+// after any end of [Prepared.Execute].
 func (p *Prepared) Conclude() (*result.Run, *verdict.Judgement, error) {
 	if p.Finished {
 		return p.Previous, verdict.Judge(p.Previous), nil
 	}
+	run, judgement, err := p.conclude()
+	if err != nil {
+		return nil, nil, err
+	}
+	left := p.giveBack(failed(judgement))
+	if left == nil {
+		return run, judgement, nil
+	}
+	if err := p.folder.Append(result.Event{
+		Time: time.Now().UTC(), Type: result.ClusterLeft, Suite: &result.Suite{Node: result.Teardown, Message: left.Error()},
+	}); err != nil {
+		return nil, nil, errors.Join(left, err)
+	}
+	return p.conclude()
+}
+
+func (p *Prepared) conclude() (*result.Run, *verdict.Judgement, error) {
 	done, err := result.Load(p.folder.Dir())
 	if err != nil {
 		return nil, nil, err

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/windows-op-readiness/windows-op-readiness/internal/outcome/verdict"
+
 	"github.com/windows-op-readiness/windows-op-readiness/internal/engine/binaries"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/engine/binaries/suite"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/engine/e2e"
@@ -48,7 +50,7 @@ type Planning struct {
 }
 
 // Specs loads the spec files of a folder, or this program's own standard for "".
-// What is wrong with the files is a [RequestError].
+// What is wrong with the files is a [verdict.UsageError].
 func Specs(dir string, notes io.Writer) (*specs.Set, error) {
 	if dir == "" {
 		return specs.Embedded()
@@ -60,22 +62,22 @@ func Specs(dir string, notes io.Writer) (*specs.Set, error) {
 	var problems specs.Problems
 	switch {
 	case errors.As(err, &problems):
-		return nil, wrongf("%d problems in the spec files of %s:\n%w", len(problems), dir, err)
+		return nil, verdict.UsageErrorf("%d problems in the spec files of %s:\n%w", len(problems), dir, err)
 	case err != nil:
-		return nil, wrongf("%w", err)
+		return nil, verdict.UsageErrorf("%w", err)
 	}
 	return set, nil
 }
 
 // LintedSpecs loads the spec files of a folder and checks them against lists of
-// tests. What is wrong with them is a [RequestError].
+// tests. What is wrong with them is a [verdict.UsageError].
 func LintedSpecs(dir string, lists []*specs.TestList, notes io.Writer) (*specs.Set, error) {
 	set, err := Specs(dir, notes)
 	if err != nil {
 		return nil, err
 	}
 	if problems := specs.Lint(set, lists...); len(problems) > 0 {
-		return nil, wrongf("%d problems in the spec files of %s%s:\n%w", len(problems), dir, CheckedAgainst(lists), specs.Problems(problems))
+		return nil, verdict.UsageErrorf("%d problems in the spec files of %s%s:\n%w", len(problems), dir, CheckedAgainst(lists), specs.Problems(problems))
 	}
 	return set, nil
 }
@@ -114,7 +116,7 @@ func (p *Planning) Binary(ctx context.Context, version string) (*e2e.Binary, err
 	}
 	b, err := e2e.Open(ctx, p.E2EBinary, p.KubernetesVersion)
 	if err != nil && ctx.Err() == nil {
-		return nil, wrongf("--e2e-binary: %w", err)
+		return nil, verdict.UsageErrorf("--e2e-binary: %w", err)
 	}
 	return b, err
 }
@@ -128,7 +130,7 @@ func (p *Planning) OwnBinary(ctx context.Context, e2eVersion string) (*e2e.Binar
 		if err != nil {
 			return nil, err
 		}
-		paths, err := store.Get(ctx, suiteVersion(e2eVersion), binaries.OpReadinessTest)
+		paths, err := store.Get(ctx, SuiteVersion(e2eVersion), binaries.OpReadinessTest)
 		if err != nil {
 			return nil, err
 		}
@@ -136,15 +138,15 @@ func (p *Planning) OwnBinary(ctx context.Context, e2eVersion string) (*e2e.Binar
 	}
 	b, err := e2e.OpenOwn(ctx, path, e2eVersion, suite.Hash())
 	if err != nil && p.SuiteBinary != "" && ctx.Err() == nil {
-		return nil, wrongf("--suite-binary: %w", err)
+		return nil, verdict.UsageErrorf("--suite-binary: %w", err)
 	}
 	return b, err
 }
 
-// suiteVersion returns for which Kubernetes op-readiness.test is built where e2e.test
+// SuiteVersion returns for which Kubernetes op-readiness.test is built where e2e.test
 // is of a version: the pinned one of its minor version, if there is one. Patch
 // versions do not matter to it.
-func suiteVersion(e2eVersion string) string {
+func SuiteVersion(e2eVersion string) string {
 	of := func(version string) string {
 		v, err := specs.ParseVersion(version)
 		if err != nil {
@@ -236,7 +238,7 @@ func (p *Planning) standard(version string) ([]specs.Case, error) {
 	}
 	cases, err := set.For(version)
 	if err != nil {
-		return nil, wrongf("%w", err)
+		return nil, verdict.UsageErrorf("%w", err)
 	}
 	return cases, nil
 }
@@ -246,7 +248,7 @@ func (p *Planning) standard(version string) ([]specs.Case, error) {
 func (p *Planning) CheckVersion(version string) (note string, err error) {
 	note, err = specs.CheckVersion(version)
 	if err != nil && p.SpecDir == "" {
-		return "", wrongf("%w", err)
+		return "", verdict.UsageErrorf("%w", err)
 	}
 	return note, nil
 }
@@ -259,7 +261,7 @@ func (p *Planning) checkSelection() error {
 		return err
 	}
 	if _, err := plan.Select(cases, &p.Selection); err != nil {
-		return wrongf("%w", err)
+		return verdict.UsageErrorf("%w", err)
 	}
 	return nil
 }
@@ -299,7 +301,7 @@ func (p *Planning) Plan(tests *specs.TestList) (*result.Plan, error) {
 		return nil, err
 	}
 	if tested := func(c specs.Case) bool { return len(c.Tests) > 0 }; !slices.ContainsFunc(cases, tested) && slices.ContainsFunc(p.set.Cases, tested) {
-		return nil, wrongf("no case of %s has a test for Kubernetes %s", p.SpecDir, tests.Version)
+		return nil, verdict.UsageErrorf("no case of %s has a test for Kubernetes %s", p.SpecDir, tests.Version)
 	}
 	durations, err := p.durations()
 	if err != nil {
@@ -316,7 +318,7 @@ func (p *Planning) Plan(tests *specs.TestList) (*result.Plan, error) {
 		RuntimeClass: p.RuntimeClass,
 	})
 	if err != nil {
-		return nil, wrongf("%w", err)
+		return nil, verdict.UsageErrorf("%w", err)
 	}
 	return made, nil
 }
@@ -335,7 +337,7 @@ func (p *Planning) durations() (map[string]time.Duration, error) {
 	}
 	before, err := result.Load(p.Durations)
 	if err != nil {
-		return nil, wrongf("--durations: %w", err)
+		return nil, verdict.UsageErrorf("--durations: %w", err)
 	}
 	return before.Durations(), nil
 }

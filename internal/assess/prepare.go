@@ -10,7 +10,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/windows-op-readiness/windows-op-readiness/internal/engine/binaries/suite"
@@ -23,7 +22,8 @@ import (
 	"github.com/windows-op-readiness/windows-op-readiness/internal/target/cluster"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/target/lease"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/target/preflight"
-	"github.com/windows-op-readiness/windows-op-readiness/internal/target/provider/kwok"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/target/provider"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/target/provider/life"
 	"github.com/windows-op-readiness/windows-op-readiness/specs"
 )
 
@@ -52,11 +52,12 @@ type Prepared struct {
 	held     *lease.Lock
 	lock     run.Lock
 	steering run.Steering
-	remove   func() // the cluster that was made
+	clusters *life.Clusters
+	made     *provider.Plan // of the cluster that was made for the run, and is there
 }
 
 // Prepare does all that comes before the first test. Until the cluster lock is
-// taken, nothing is written. It ends with ctx. The error is a [RequestError]
+// taken, nothing is written. It ends with ctx. The error is a [verdict.UsageError]
 // where the request is wrong; another one tells what could not be done. Whoever
 // gets a Prepared closes it.
 func Prepare(ctx context.Context, req Request) (*Prepared, error) {
@@ -107,9 +108,8 @@ func (p *Prepared) Close() {
 		p.folder.Close()
 	}
 	p.release()
-	if p.remove != nil {
-		p.remove()
-		p.remove = nil
+	if err := p.giveBack(false); err != nil {
+		p.req.notef("op-readiness: %v", err)
 	}
 }
 
@@ -117,21 +117,21 @@ func (p *Prepared) Close() {
 func (p *Prepared) begin(ctx context.Context) error {
 	r := &p.req
 	if err := e2e.CheckExtra(r.Settings.E2EArgs); err != nil {
-		return wrongf("--e2e-arg: %w", err)
+		return verdict.UsageErrorf("--e2e-arg: %w", err)
 	}
 	if err := e2e.CheckOwn(r.Settings.SuiteArgs); err != nil {
-		return wrongf("--suite-arg: %w", err)
+		return verdict.UsageErrorf("--suite-arg: %w", err)
 	}
 	if r.E2EBinary != "" {
 		var err error
 		if p.settings.E2EBinary, err = filepath.Abs(r.E2EBinary); err != nil {
-			return wrongf("--e2e-binary: %w", err)
+			return verdict.UsageErrorf("--e2e-binary: %w", err)
 		}
 	}
 	if r.SuiteBinary != "" {
 		var err error
 		if p.settings.SuiteBinary, err = filepath.Abs(r.SuiteBinary); err != nil {
-			return wrongf("--suite-binary: %w", err)
+			return verdict.UsageErrorf("--suite-binary: %w", err)
 		}
 	}
 	p.settings.Procs = max(p.settings.Procs, 1)
@@ -162,7 +162,7 @@ func (p *Prepared) begin(ctx context.Context) error {
 		}
 	}
 	if err := result.CheckNew(r.ReportDir); err != nil {
-		return wrongf("%w", err)
+		return verdict.UsageErrorf("%w", err)
 	}
 	return nil
 }
@@ -175,23 +175,23 @@ func (p *Prepared) reopen(context.Context) error {
 	}
 	var err error
 	if p.folder, err = result.Reopen(r.Resume); err != nil {
-		return wrongf("--resume: %w", err)
+		return verdict.UsageErrorf("--resume: %w", err)
 	}
 	if p.Previous, err = result.Load(r.Resume); err != nil {
-		return wrongf("--resume: %w", err)
+		return verdict.UsageErrorf("--resume: %w", err)
 	}
 	for _, b := range p.Previous.Batches {
 		if b.Exit == "" && process.Alive(b.PID, b.PIDStart) {
-			return fmt.Errorf("--resume %s: e2e.test of batch %s still runs (process %d): wait for it, or end it", r.Resume, b.ID, b.PID)
+			return fmt.Errorf("--resume %s: the test binary of batch %s still runs (process %d): wait for it, or end it", r.Resume, b.ID, b.PID)
 		}
 	}
 	p.Plan, p.Manifest = p.Previous.Plan, p.Previous.Manifest
 	p.settings = p.changed(p.Manifest.Settings)
 	if err := e2e.CheckExtra(p.settings.E2EArgs); err != nil {
-		return wrongf("--resume %s: %s has e2e.test's arguments (settings.e2eArgs): %w", r.Resume, result.ManifestFile, err)
+		return verdict.UsageErrorf("--resume %s: %s has e2e.test's arguments (settings.e2eArgs): %w", r.Resume, result.ManifestFile, err)
 	}
 	if err := e2e.CheckOwn(p.settings.SuiteArgs); err != nil {
-		return wrongf("--resume %s: %s has op-readiness.test's arguments (settings.suiteArgs): %w", r.Resume, result.ManifestFile, err)
+		return verdict.UsageErrorf("--resume %s: %s has op-readiness.test's arguments (settings.suiteArgs): %w", r.Resume, result.ManifestFile, err)
 	}
 	p.Manifest.Reopen()
 	if r.Kubeconfig == "" {
@@ -237,7 +237,7 @@ func (p *Prepared) reach(ctx context.Context) error {
 		return err
 	}
 	if p.Manifest.Cluster.ServerVersion != before.ServerVersion {
-		return wrongf("--resume %s: the run was on Kubernetes %s, and this cluster is %s: name the right --kubeconfig", p.req.Resume, before.ServerVersion, p.Manifest.Cluster.ServerVersion)
+		return verdict.UsageErrorf("--resume %s: the run was on Kubernetes %s, and this cluster is %s: name the right --kubeconfig", p.req.Resume, before.ServerVersion, p.Manifest.Cluster.ServerVersion)
 	}
 	if p.req.Preflight == PreflightOff {
 		return nil
@@ -246,58 +246,19 @@ func (p *Prepared) reach(ctx context.Context) error {
 	return p.found(preflight.ReportOf(p.cluster.Server, p.facts))
 }
 
-// makeCluster makes the cluster of a new run that wants one of its own. That of a
-// run that goes on is still there when the run was killed, and gone when it
-// stopped.
-func (p *Prepared) makeCluster(ctx context.Context) error {
-	r := &p.req
-	name, version := "run-"+RandomHex(), r.KubernetesVersion
-	wanted := r.Cluster != ""
-	if p.Previous != nil {
-		name, wanted = strings.CutPrefix(p.Manifest.Target.Made, kwok.ProviderName+"/")
-		version = p.Manifest.Cluster.ServerVersion
-	}
-	if !wanted {
-		return nil
-	}
-	store, err := r.store()
-	if err != nil {
-		return err
-	}
-	provider := &kwok.Provider{Binaries: store, Dir: filepath.Join(store.Dir, "clusters"), Progress: r.notes(), Environ: r.Environ}
-	options := kwok.DefaultOptions()
-	options.Name = name
-	options.KubernetesVersion = cmp.Or(version, options.KubernetesVersion)
-	made, err := provider.Up(ctx, options)
-	if err != nil {
-		return err
-	}
-	p.Manifest.Target.Made = kwok.ProviderName + "/" + name
-	r.Kubeconfig, r.Context = made.Kubeconfig, made.Context
-	p.remove = func() {
-		// The cluster goes also, and above all, when the run was interrupted.
-		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-		defer cancel()
-		if err := provider.Down(ctx, name); err != nil {
-			r.notef("op-readiness: the cluster is left behind: %v\nRemove it: op-readiness cluster down %s", err, name)
-		}
-	}
-	return nil
-}
-
 func (p *Prepared) connect(ctx context.Context) error {
 	r := &p.req
 	target, err := cluster.Locate(r.Kubeconfig, r.Context, r.getenv)
 	if err != nil {
-		return wrongf("%w", err)
+		return verdict.UsageErrorf("%w", err)
 	}
 	if p.cluster, err = cluster.Connect(target); err != nil {
-		return wrongf("%w", err)
+		return verdict.UsageErrorf("%w", err)
 	}
 	if p.settings.Kubectl == "" {
 		p.settings.Kubectl = cluster.Kubectl()
 	} else if _, err := exec.LookPath(p.settings.Kubectl); err != nil {
-		return wrongf("--kubectl: %w", err)
+		return verdict.UsageErrorf("--kubectl: %w", err)
 	}
 	p.Manifest.Kubectl = p.settings.Kubectl
 	if err := p.gather(ctx); err != nil {
@@ -335,7 +296,7 @@ func (p *Prepared) chooseOwn(ctx context.Context) error {
 		return nil
 	}
 	if was := p.Manifest.SuiteHash; was != "" && was != suite.Hash() {
-		return wrongf("--resume %s: the run's own tests are those of another op-readiness (%s): go on with that one", p.req.Resume, was)
+		return verdict.UsageErrorf("--resume %s: the run's own tests are those of another op-readiness (%s): go on with that one", p.req.Resume, was)
 	}
 	p.Manifest.SuiteHash = suite.Hash()
 	var err error
@@ -361,7 +322,7 @@ func (p *Prepared) chooseBinary(ctx context.Context) error {
 			return err
 		}
 		if _, err := cluster.CheckSkew(version, server); err != nil {
-			return wrongf("%w", err)
+			return verdict.UsageErrorf("%w", err)
 		}
 	}
 	var err error
@@ -370,7 +331,7 @@ func (p *Prepared) chooseBinary(ctx context.Context) error {
 	}
 	warning, err := cluster.CheckSkew(p.binary.Version, server)
 	if err != nil {
-		return wrongf("%w", err)
+		return verdict.UsageErrorf("%w", err)
 	}
 	if warning != "" {
 		r.notef("warning: %s", warning)
@@ -397,7 +358,7 @@ func (p *Prepared) create(ctx context.Context) error {
 	}
 	p.folder, err = result.Create(p.req.ReportDir, p.Plan, p.Manifest)
 	if errors.Is(err, result.ErrInUse) {
-		return wrongf("%w", err)
+		return verdict.UsageErrorf("%w", err)
 	}
 	if err != nil {
 		return err
@@ -421,7 +382,7 @@ func (p *Prepared) importConformance() error {
 	}
 	outcome, reason, err := conformance.Read(p.req.ConformanceJUnit, p.tests)
 	if err != nil {
-		return wrongf("--conformance-junit: %w", err)
+		return verdict.UsageErrorf("--conformance-junit: %w", err)
 	}
 	for i := range p.Plan.Cases {
 		if p.Plan.Cases[i].Check == verdict.CheckLinuxConformance {

@@ -18,8 +18,13 @@ type Request struct {
 	// Kubeconfig and Context say which cluster; "" are kubectl's defaults.
 	Kubeconfig, Context string
 	// Cluster is the provider of a cluster to make for the run, and to remove
-	// after it; "" takes the one that is there. Known: kwok.
+	// after it; "" takes the one that is there. See [Clusters].
 	Cluster string
+	// ClusterSet is what only that provider knows.
+	ClusterSet map[string]string
+	// KeepOnFailure, unless 0, is how long that cluster stays, to be looked at, where
+	// a test failed or it could not be made.
+	KeepOnFailure time.Duration
 	// ReportDir is the folder for results, which a new run makes. Needed for one.
 	ReportDir string
 	// Resume is the report folder of a run to go on with. Such a run keeps its
@@ -51,6 +56,11 @@ type Request struct {
 	ProbeLimit time.Duration
 	// Found is given the findings of the preflight, as they are known.
 	Found func(*preflight.Report) error
+
+	// Prepull has nodes pull the images of tests before the first of them, for as
+	// long as PrepullLimit; 0 is the default of package prepull.
+	Prepull      bool
+	PrepullLimit time.Duration
 
 	// Wait waits while another run has the cluster.
 	Wait bool
@@ -94,17 +104,6 @@ const (
 	PreflightWarn   = "warn"
 	PreflightOff    = "off" // nobody looks
 )
-
-// RequestError says that a request is wrong: its values, or the files and folders
-// that it names. What keeps a right one from being done is another error.
-type RequestError struct{ cause error }
-
-func (e *RequestError) Error() string { return e.cause.Error() }
-func (e *RequestError) Unwrap() error { return e.cause }
-
-func wrongf(format string, args ...any) error {
-	return &RequestError{fmt.Errorf(format, args...)}
-}
 
 func (r *Request) getenv(key string) string {
 	for i := len(r.Environ) - 1; i >= 0; i-- {

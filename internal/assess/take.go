@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/windows-op-readiness/windows-op-readiness/internal/outcome/verdict"
+
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/windows-op-readiness/windows-op-readiness/internal/engine/run"
@@ -128,7 +130,7 @@ func (p *Prepared) steer(ctx context.Context) error {
 		case errors.Is(err, steer.ErrNotServed) && way == SteerAuto:
 			p.steering, err = steer.NewNone(ctx, c.Client(), c.Dynamic(), member)
 		case errors.Is(err, steer.ErrNotServed):
-			return wrongf("--steer=%s: %w; --steer=%s does without, for some of the cases", way, err, SteerCordon)
+			return verdict.UsageErrorf("--steer=%s: %w; --steer=%s does without, for some of the cases", way, err, SteerCordon)
 		case err == nil:
 			p.steering, m.Steering = policy, policy.String()
 		}

@@ -2,7 +2,9 @@ package cli
 
 import (
 	"bytes"
+	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -68,6 +70,49 @@ func TestPlanTakesTheFlagsOfRun(t *testing.T) {
 	s.want("one that there is not", s.main("plan", "--sideways"), verdict.ExitUsage, "--sideways")
 	if r := s.main("plan", "--help"); strings.Contains(r.stdout, "--steer") {
 		t.Errorf("the help of plan shows flags that change nothing:\n%s", r.stdout)
+	}
+}
+
+// What plan writes as commands runs when it is pasted: op-readiness gets the binaries.
+func TestCommandsOfAPlanRun(t *testing.T) {
+	s := newScene(t, e2etest.Script{})
+	path, said := t.TempDir(), filepath.Join(t.TempDir(), "said")
+	for name, script := range map[string]string{
+		"op-readiness": fmt.Sprintf("echo \"$*\" >>%q\necho %q\n", said, filepath.Join(path, "a binary")),
+		"a binary":     fmt.Sprintf("echo \"run $1\" >>%q\n", said),
+	} {
+		if err := os.WriteFile(filepath.Join(path, name), []byte("#!/bin/sh\n"+script), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Setenv("PATH", path+string(filepath.ListSeparator)+os.Getenv("PATH"))
+	of := func(args ...string) string {
+		t.Helper()
+		planned := s.main(append([]string{"plan", "--case", "core-network-distinct-pod-ips-trial", "--case", "core-network-nodeport-win-to-linux", "-o", "command"}, args...)...)
+		s.want("the commands", planned, verdict.ExitReady)
+		if out, err := exec.Command("sh", "-c", planned.stdout).CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s\nof\n%s", err, out, planned.stdout)
+		}
+		data, err := os.ReadFile(said)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(data)
+	}
+	got := of("--kubernetes-version", "v1.35.4", "--source", "build", "--cache-dir", "/some where")
+	for _, want := range []string{
+		"e2e fetch --kubernetes-version v1.35.4 --source build --cache-dir /some where e2e.test\nrun --",
+		"e2e fetch --kubernetes-version v1.35.4 --source build --cache-dir /some where op-readiness.test\nrun --",
+	} {
+		if !strings.Contains(got, want) {
+			t.Errorf("it ran %q, without %q", got, want)
+		}
+	}
+	if err := os.Remove(said); err != nil {
+		t.Fatal(err)
+	}
+	if got := of("--suite-binary", filepath.Join(path, "a binary")); strings.Contains(got, "op-readiness.test") || strings.Count(got, "run --") != 2 {
+		t.Errorf("with a binary of one's own it ran %q", got)
 	}
 }
 

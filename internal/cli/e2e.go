@@ -9,7 +9,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/windows-op-readiness/windows-op-readiness/internal/assess"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/engine/binaries"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/outcome/report"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/outcome/verdict"
@@ -90,8 +89,8 @@ func newE2EFetchCommand(s *Surroundings) *cobra.Command {
 line, in the order of the arguments. Without arguments: e2e.test and ginkgo.
 
 Names: e2e.test, ginkgo, kubectl, kube-apiserver, kube-controller-manager,
-kube-scheduler, kubelet, kube-proxy, etcd (the version that Kubernetes requires),
-kwok, kwokctl; and, always built, agnhost and op-readiness.test.`,
+kube-scheduler, kubelet, kube-proxy, kubeadm, etcd (the version that Kubernetes
+requires), kwok, kwokctl; and, always built, agnhost and op-readiness.test.`,
 		Example: `  # The path of the newest pinned e2e.test
   op-readiness e2e fetch e2e.test
 
@@ -120,7 +119,15 @@ func (o *e2eFetchOptions) complete(args []string) error {
 	if len(o.Names) == 0 {
 		o.Names = []binaries.Name{binaries.E2ETest, binaries.Ginkgo}
 	}
-	return o.validate()
+	if err := o.validate(); err != nil {
+		return err
+	}
+	for _, name := range o.Names {
+		if err := binaries.CheckVersion(name, o.KubernetesVersion); err != nil {
+			return usageErrorf("--kubernetes-version: %w", err)
+		}
+	}
+	return nil
 }
 
 func (o *e2eFetchOptions) run(ctx context.Context, s *Surroundings) error {
@@ -141,7 +148,7 @@ func (o *e2eFetchOptions) run(ctx context.Context, s *Surroundings) error {
 // interrupted gives err the exit code of an interruption when ctx has ended, but
 // not by a time limit.
 func interrupted(ctx context.Context, err error) error {
-	if wrong := (*assess.RequestError)(nil); errors.As(err, &wrong) {
+	if wrong := (*verdict.UsageError)(nil); errors.As(err, &wrong) {
 		return err
 	}
 	if err != nil && errors.Is(context.Cause(ctx), errTimeLimit) {

@@ -39,7 +39,7 @@ func TestAMinorThatNobodyCheckedIsRefused(t *testing.T) {
 		}
 	}
 	// Spec files that are brought know themselves for which versions they are.
-	s.want("other spec files", s.main("run", "--dry-run", "--e2e-binary", s.fake.Binary(), "--spec-dir", s.specs), verdict.ExitReady, "exactly these 6 tests")
+	s.want("other spec files", s.main("run", "--dry-run", "--e2e-binary", s.fake.Binary(), "--spec-dir", s.specs), verdict.ExitReady, "exactly 6 tests")
 	s.write(filepath.Join(s.specs, "core-network.yaml"), `category: Core.Network
 cases:
   - id: core-network-a
@@ -90,8 +90,8 @@ cases:
 	s.write(filepath.Join(s.specs, "extend-hostprocess.yaml"), host)
 	const declared = "case-h: declared: the cluster is without hpc (--without hpc)"
 	s.want("a dry run without a capability", s.main(s.args("--dry-run", "--category", "Extend.HostProcess", "--without", "hpc")...), verdict.ExitInconclusive,
-		"would run exactly these 0 tests", declared, "case-n: no test exists")
-	s.want("a dry run with it", s.main(s.args("--dry-run", "--category", "Extend.HostProcess")...), verdict.ExitReady, "would run exactly these 1 tests")
+		"would run exactly 0 tests", declared, "case-n: no test exists")
+	s.want("a dry run with it", s.main(s.args("--dry-run", "--category", "Extend.HostProcess")...), verdict.ExitReady, "would run exactly 1 test")
 	s.want("a run without a capability", s.main(s.args("--category", "Extend.HostProcess", "--without", "hpc")...), verdict.ExitInconclusive,
 		"There is nothing to run", declared, "no requirement in scope was tested and passed")
 	for _, args := range [][]string{

@@ -10,12 +10,14 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/windows-op-readiness/windows-op-readiness/internal/assess"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/engine/binaries"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/engine/e2e"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/engine/plan"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/outcome/report"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/outcome/result"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/show/actions"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/text"
 	"github.com/windows-op-readiness/windows-op-readiness/specs"
 )
 
@@ -46,8 +48,8 @@ For a Kubernetes version whose list of tests comes with this program, e2e.test
 is not needed either.
 
 Outputs: table, json (the plan, as a run stores it), markdown, csv,
-github-matrix (for strategy.matrix), command (the e2e.test command lines that
-run the plan by hand).
+github-matrix (for strategy.matrix), command (the command lines of the test
+binaries that run the plan by hand).
 
 All flags of 'run' are taken, so that the same command line can be looked at first;
 those that do not change the plan are only checked. Exit code 3 means that the
@@ -71,7 +73,12 @@ plan has no test.`,
 			if err != nil {
 				return err
 			}
-			if err := writePlan(s.Stdout, p, o.Output); err != nil || len(p.Tests) > 0 {
+			if o.Output == formatCommand {
+				err = o.writeCommands(s.Stdout, p)
+			} else {
+				err = writePlan(s.Stdout, p, o.Output)
+			}
+			if err != nil || len(p.Tests) > 0 {
 				return err
 			}
 			return exitWith(report.WriteIdle(s.Stderr, p, 1, func(*result.PlannedCase) string { return "" }))
@@ -131,12 +138,28 @@ func (o *planCommandOptions) make(cmd *cobra.Command, s *Surroundings) (*result.
 	return made, interrupted(cmd.Context(), err)
 }
 
+// writeCommands writes the command lines that run the plan by hand.
+func (o *planCommandOptions) writeCommands(w io.Writer, p *result.Plan) error {
+	named := map[specs.Suite]string{specs.Kubernetes: absolute(o.E2EBinary), specs.OpReadiness: absolute(o.SuiteBinary)}
+	return e2e.WriteCommands(w, p, named, func(suite specs.Suite) []string {
+		version := p.KubernetesVersion
+		if suite == specs.OpReadiness {
+			version = assess.SuiteVersion(version)
+		}
+		fetch := []string{"op-readiness", "e2e", "fetch", "--kubernetes-version", version}
+		if o.Source != string(binaries.Auto) {
+			fetch = append(fetch, "--source", o.Source)
+		}
+		if o.CacheDir != "" {
+			fetch = append(fetch, "--cache-dir", absolute(o.CacheDir))
+		}
+		return append(fetch, suite.Program())
+	})
+}
+
 func writePlan(w io.Writer, p *result.Plan, format string) error {
-	switch format {
-	case formatGitHubMatrix:
+	if format == formatGitHubMatrix {
 		return actions.WriteMatrix(w, p)
-	case formatCommand:
-		return e2e.WriteCommands(w, p)
 	}
 	t := report.Plan(p)
 	if err := t.Write(w, report.Format(format)); err != nil || format != string(report.FormatTable) {
@@ -148,7 +171,7 @@ func writePlan(w io.Writer, p *result.Plan, format string) error {
 			own++
 		}
 	}
-	fmt.Fprintf(w, "\n%d cases, %d tests of e2e.test %s", len(p.Cases), len(p.Tests)-own, p.KubernetesVersion)
+	fmt.Fprintf(w, "\n%s, %s of e2e.test %s", text.Count(len(p.Cases), "case"), text.Count(len(p.Tests)-own, "test"), p.KubernetesVersion)
 	if own > 0 {
 		fmt.Fprintf(w, " and %d of op-readiness.test", own)
 	}

@@ -20,7 +20,8 @@ import (
 	"github.com/windows-op-readiness/windows-op-readiness/internal/bucket"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/ci/prow/rehearse"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/outcome/verdict"
-	"github.com/windows-op-readiness/windows-op-readiness/internal/target/provider/kwok"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/target/provider"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/target/provider/life"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/text"
 )
 
@@ -129,7 +130,7 @@ rehearsed.`,
 	f.StringVar(&o.Refs.BaseSHA, "base-sha", "", "commit of that branch (default where the working copy left it)")
 	f.StringVar(&o.Refs.PullSHA, "pull-sha", "", "commit of the pull request (default that of the working copy)")
 	f.StringVar(&o.Kubeconfig, "kubeconfig", "", "kubeconfig of the cluster that the job tests")
-	f.StringVar(&o.Cluster, "cluster", "", "make this cluster for the rehearsal, and remove it: kwok")
+	f.StringVar(&o.Cluster, "cluster", "", "make a cluster with this provider for the rehearsal, and remove it: "+strings.Join(providerNames(), ", "))
 	f.StringVar(&o.Bucket, "bucket", "rehearsal", "where to upload: a folder, gs://NAME or s3://NAME")
 	f.StringVar(&o.Endpoint, "endpoint", "", "URL of a GCS emulator (default $STORAGE_EMULATOR_HOST)")
 	f.StringVar(&o.Dir, "dir", ".", "working copy that the job starts in")
@@ -156,8 +157,8 @@ func (o *rehearseOptions) validate(args []string) error {
 		return usageErrorf("--refs says all that is tested: leave --pull, --base-ref, --base-sha and --pull-sha out")
 	case o.Refs.Pull < 0:
 		return usageErrorf("--pull: a pull request has a number from 1, not %d", o.Refs.Pull)
-	case o.Cluster != "" && o.Cluster != kwok.ProviderName:
-		return usageErrorf("--cluster: unknown provider %q: use %s", o.Cluster, kwok.ProviderName)
+	case o.Cluster != "" && !slices.Contains(providerNames(), o.Cluster):
+		return usageErrorf("--cluster: unknown provider %q: use %s", o.Cluster, strings.Join(providerNames(), ", "))
 	case o.Cluster != "" && o.Kubeconfig != "":
 		return usageErrorf("--cluster makes a cluster, and --kubeconfig names one: leave one of them out")
 	}
@@ -207,8 +208,8 @@ func (o *rehearseOptions) run(ctx context.Context, s *Surroundings, args []strin
 	}
 	noCluster := o.Kubeconfig == "" && o.Cluster == ""
 	if o.Cluster != "" && rehearse.MakesCluster(pj, o.Command) {
+		fmt.Fprintf(s.Stderr, "--cluster %s is not needed: %s makes its cluster itself\n", o.Cluster, pj.Spec.Job)
 		o.Cluster = ""
-		fmt.Fprintf(s.Stderr, "--cluster %s is not needed: %s makes its cluster itself\n", kwok.ProviderName, pj.Spec.Job)
 	}
 	self, err := os.Executable()
 	if err != nil {
@@ -248,7 +249,7 @@ func (o *rehearseOptions) run(ctx context.Context, s *Surroundings, args []strin
 		return err
 	}
 	if noCluster && rehearse.NeedsCluster(pj, o.Command) {
-		return usageErrorf("%s tests a cluster: name it with --kubeconfig, or make one with --cluster %s", pj.Spec.Job, kwok.ProviderName)
+		return usageErrorf("%s tests a cluster: name it with --kubeconfig, or make one with --cluster %s", pj.Spec.Job, strings.Join(providerNames(), " or "))
 	}
 	o.announce(s, plan)
 	if o.DryRun {
@@ -298,13 +299,13 @@ func (o *rehearseOptions) announce(s *Surroundings, p *rehearse.RehearsalPlan) {
 // sweep removes what rehearsals left that were killed.
 func (o *rehearseOptions) sweep(s *Surroundings) {
 	removed, err := rehearse.Sweep(func(cluster string) error {
-		p, err := kwokProvider(s, &o.storeOptions)
+		clusters, err := (&clustersOptions{storeOptions: o.storeOptions}).clusters(s)
 		if err != nil {
 			return err
 		}
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
-		return p.Down(ctx, cluster)
+		return clusters.Down(ctx, cluster)
 	})
 	if len(removed) > 0 {
 		fmt.Fprintf(s.Stderr, "Removed what %s left that had been killed: %s\n", text.Count(len(removed), "rehearsal"), strings.Join(removed, ", "))
@@ -317,24 +318,30 @@ func (o *rehearseOptions) sweep(s *Surroundings) {
 // makeCluster makes a cluster, with its kubeconfig in a file, and returns what
 // removes it.
 func (o *rehearseOptions) makeCluster(ctx context.Context, s *Surroundings, space *rehearse.Workspace, kubeconfig string) (func(), error) {
-	p, err := kwokProvider(s, &o.storeOptions)
+	clusters, err := (&clustersOptions{storeOptions: o.storeOptions}).clusters(s)
 	if err != nil {
 		return nil, err
 	}
-	options := kwok.DefaultOptions()
-	options.Name, options.Kubeconfig = "rehearsal-"+assess.RandomHex(), kubeconfig
-	options.KubernetesVersion = cmp.Or(o.KubernetesVersion, options.KubernetesVersion)
-	if err := space.Note(options.Name); err != nil {
+	r := provider.DefaultRequest()
+	r.Name, r.Owner = assess.NewClusterName(), assess.Owner(s.Getenv)
+	r.Expires = time.Now().Add(assess.DefaultExpiry).UTC().Truncate(time.Second)
+	r.KubernetesVersion = cmp.Or(o.KubernetesVersion, r.KubernetesVersion)
+	if err := space.Note(r.Name); err != nil {
 		return nil, fmt.Errorf("noting the cluster: %w", err)
 	}
-	if _, err := p.Up(ctx, options); err != nil {
+	plan, err := clusters.Plan(ctx, o.Cluster, r)
+	if err != nil {
+		return nil, err
+	}
+	clusters.Sweep(ctx, o.Cluster)
+	if _, err := clusters.Up(ctx, plan, life.UpOptions{Kubeconfig: kubeconfig}); err != nil {
 		return nil, err
 	}
 	return func() {
-		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		ctx, cancel := context.WithTimeout(context.Background(), plan.Teardown)
 		defer cancel()
-		if err := p.Down(ctx, options.Name); err != nil {
-			fmt.Fprintf(s.Stderr, "op-readiness: the cluster is left behind: %v\nRemove it: op-readiness cluster down %s\n", err, options.Name)
+		if err := clusters.Down(ctx, r.Name); err != nil {
+			fmt.Fprintf(s.Stderr, "op-readiness: %v\n", err)
 		}
 	}, nil
 }

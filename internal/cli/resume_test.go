@@ -17,6 +17,7 @@ import (
 	"github.com/windows-op-readiness/windows-op-readiness/internal/outcome/result"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/outcome/verdict"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/process"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/text"
 	"github.com/windows-op-readiness/windows-op-readiness/test/e2etest"
 )
 
@@ -128,7 +129,7 @@ func TestKilledAnywhereAndResumed(t *testing.T) {
 		}
 		before := s.fake.Starts(t)
 		what := fmt.Sprintf("resumed after %d events", lines+1)
-		says := fmt.Sprintf(": %d tests to run", open)
+		says := ": " + text.Count(open, "test") + " to run"
 		if s.results().Manifest.Verdict != "" { // it had ended already
 			says, ids = "nothing was changed", nil
 		}
@@ -197,7 +198,7 @@ func TestResumeRefusesWhileE2ETestLives(t *testing.T) {
 	fmt.Fprintf(file, "\n{\"type\":\"batch-started\",\"batch\":{\"id\":\"77\",\"pid\":%d,\"pidStart\":%d}}\n{\"type\":\"test-st", p.PID, p.Start)
 	file.Close()
 	resume := []string{"run", "--resume", s.dir}
-	s.want("while it lives", s.main(resume...), verdict.ExitInconclusive, fmt.Sprintf("e2e.test of batch 77 still runs (process %d)", p.PID))
+	s.want("while it lives", s.main(resume...), verdict.ExitInconclusive, fmt.Sprintf("the test binary of batch 77 still runs (process %d)", p.PID))
 	if err := p.Kill(); err != nil {
 		t.Fatal(err)
 	}
@@ -233,7 +234,7 @@ func TestResumeRefusesArgumentsThatMayNotBePassedOn(t *testing.T) {
 		t.Errorf("started %q", s.fake.Starts(t)[before:])
 	}
 	s.write(path, string(manifest))
-	s.want("as it was", s.main("run", "--resume", s.dir, "--retries", "1"), verdict.ExitReady, ": 1 tests to run")
+	s.want("as it was", s.main("run", "--resume", s.dir, "--retries", "1"), verdict.ExitReady, ": 1 test to run")
 }
 
 // A finished run is not taken up again for nothing: what it says would change, but
@@ -247,13 +248,15 @@ func TestResumeOfAFinishedRun(t *testing.T) {
 	if after := tree(t, s.dir); !maps.Equal(before, after) || len(s.requests) != asked {
 		t.Errorf("it asked %q of the cluster, and the folder was\n%v\nand is\n%v", s.requests[asked:], before, after)
 	}
+	// What has passed was observed with the arguments that it began with.
+	s.want("other arguments of our own tests", resume("--suite-arg=--readiness.shorten=10"), verdict.ExitUsage, "goes on with a run as it began: leave --suite-arg out")
 	s.lease = map[string]any{"kind": "Lease", "apiVersion": "coordination.k8s.io/v1", "metadata": map[string]any{"name": "op-readiness", "namespace": "default", "resourceVersion": "7"}, "spec": map[string]any{"holderIdentity": "somebody"}}
 	s.want("a cluster that another has", resume("--retries", "2"), verdict.ExitInconclusive, "the cluster is locked by")
 	if after := tree(t, s.dir); !maps.Equal(before, after) {
 		t.Errorf("the folder was\n%v\nand is\n%v", before, after)
 	}
 	s.lease = nil
-	s.want("one more try", resume("--retries", "2"), verdict.ExitReady, ": 1 tests to run", "flaky", "attempt 3")
+	s.want("one more try", resume("--retries", "2"), verdict.ExitReady, ": 1 test to run", "flaky", "attempt 3")
 	before = tree(t, s.dir)
 	s.want("all passed", resume("--retries", "9"), verdict.ExitReady, "READY", "nothing was changed")
 	if after := tree(t, s.dir); !maps.Equal(before, after) {

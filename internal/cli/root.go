@@ -16,7 +16,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/windows-op-readiness/windows-op-readiness/internal/assess"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/outcome/verdict"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/redact"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/show/actions"
@@ -121,11 +120,10 @@ func Main(ctx context.Context, args []string, s Surroundings) int {
 		return verdict.ExitReady
 	}
 	var exit *exitError
-	var wrong *assess.RequestError
 	var usage *verdict.UsageError
 	switch {
 	case errors.As(err, &exit):
-	case errors.As(err, &wrong), errors.As(err, &usage), !s.began:
+	case errors.As(err, &usage), !s.began:
 		exit = &exitError{code: verdict.ExitUsage, cause: err}
 	default:
 		exit = &exitError{code: verdict.ExitInconclusive, cause: err}

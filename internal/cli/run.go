@@ -18,7 +18,8 @@ import (
 	"github.com/windows-op-readiness/windows-op-readiness/internal/engine/e2e"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/outcome/report"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/target/preflight/probe"
-	"github.com/windows-op-readiness/windows-op-readiness/internal/target/provider/kwok"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/target/prepull"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/text"
 	"github.com/windows-op-readiness/windows-op-readiness/specs"
 )
 
@@ -27,6 +28,8 @@ type runOptions struct {
 	Kubeconfig           string
 	Context              string
 	Cluster              string
+	ClusterSet           map[string]string
+	KeepOnFailure        time.Duration
 	ReportDir            string
 	Resume               string
 	DryRun               bool
@@ -53,6 +56,8 @@ type runOptions struct {
 	Preflight            string
 	Probe                bool
 	ProbeTimeout         time.Duration
+	Prepull              bool
+	PrepullTimeout       time.Duration
 	TimeLimit            time.Duration
 	BeforeTimeout        time.Duration
 	LogFormat            string
@@ -113,7 +118,9 @@ func (o *runOptions) addFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	o.addTalkFlags(f)
 	f.StringVar(&o.Context, "context", "", "context of the kubeconfig (default its current one)")
-	f.StringVar(&o.Cluster, "cluster", "", "make this cluster for the run, and remove it: kwok")
+	f.StringVar(&o.Cluster, "cluster", "", "make a cluster with this provider for the run, and remove it: "+strings.Join(providerNames(), ", "))
+	f.StringToStringVar(&o.ClusterSet, "cluster-set", nil, "setting of --cluster that only its provider knows; may be repeated")
+	f.DurationVar(&o.KeepOnFailure, "keep-on-failure", 0, "where a test failed, keep the cluster of --cluster for so long, to be looked at (default remove it at once)")
 	f.StringVar(&o.Resume, "resume", "", "report folder of a run to go on with")
 	f.Var(&o.Shard, "shard", "which shard of --shards to run, as 2, or as 2/3 without --shards")
 	f.StringVar(&o.RunID, "run-id", "", "id that the shards of one run share (default $BUILD_ID in a Prow job, else a new one)")
@@ -129,8 +136,8 @@ func (o *runOptions) addFlags(cmd *cobra.Command) {
 	f.StringVar(&o.DNSDomain, "dns-domain", "", "DNS domain of the cluster (default cluster.local)")
 	f.StringVar(&o.DockerConfig, "e2e-docker-config-file", "", "docker credentials with which nodes pull test images")
 	f.StringVar(&o.RepoList, "kube-test-repo-list", "", "file that overrides the registries of test images")
-	f.StringArrayVar(&o.E2EArgs, "e2e-arg", nil, "further argument of e2e.test, such as --prepull-images=true; may be repeated")
-	f.StringArrayVar(&o.SuiteArgs, "suite-arg", nil, "further argument of op-readiness.test, such as --readiness.shorten=10; may be repeated")
+	f.StringArrayVar(&o.E2EArgs, "e2e-arg", nil, "further argument of e2e.test, such as --prepull-images=true (op-readiness.test has --suite-arg); may be repeated")
+	f.StringArrayVar(&o.SuiteArgs, "suite-arg", nil, "further argument of op-readiness.test, such as --readiness.shorten=10 (e2e.test has --e2e-arg); may be repeated")
 	f.StringSliceVar(&o.ConformanceJUnit, "conformance-junit", nil, "JUnit of a Linux conformance run; may be repeated")
 	f.StringVar(&o.Steer, "steer", assess.SteerAuto, "put pods where cases want them: by an admission policy (policy), where the API server has it (auto), by cordoning the nodes of the other system (cordon), or not (off)")
 	f.BoolVar(&o.Lock, "lock", true, "keep other runs off the cluster, with a Lease in the namespace default")
@@ -138,6 +145,8 @@ func (o *runOptions) addFlags(cmd *cobra.Command) {
 	f.StringVar(&o.Preflight, "preflight", assess.PreflightRefuse, "what a run does that cannot work on the cluster: refuse, warn and go on, or off, not to look")
 	f.BoolVar(&o.Probe, "probe", true, "let pods find out, before the tests, what the API does not show, such as whether images can be pulled")
 	f.DurationVar(&o.ProbeTimeout, "probe-timeout", probe.DefaultLimit, "how long all probes may take, pulling images included")
+	f.BoolVar(&o.Prepull, "prepull", false, "have nodes pull the images of tests before the first test, and measure it")
+	f.DurationVar(&o.PrepullTimeout, "prepull-timeout", prepull.DefaultLimit, "how long --prepull may take")
 	f.DurationVar(&o.TimeLimit, "time-limit", 0, "stop gracefully this long after the start; cleaning up comes after it (default no limit)")
 	f.DurationVar(&o.BeforeTimeout, "before-timeout", 0, "in a Prow job, stop gracefully this long before the job's timeout, which has run since the job began (default at the timeout)")
 	f.StringVar(&o.LogFormat, "log-format", "", "progress as text or json (default text; live in a terminal)")
@@ -166,8 +175,12 @@ func (o *runOptions) validate() error {
 		return usageErrorf("--procs: at least 1, not %d", o.Procs)
 	case o.Retries < 0:
 		return usageErrorf("--retries: not less than 0, not %d", o.Retries)
-	case o.Cluster != "" && o.Cluster != kwok.ProviderName:
-		return usageErrorf("--cluster: unknown provider %q: use %s", o.Cluster, kwok.ProviderName)
+	case o.Cluster != "" && !slices.Contains(providerNames(), o.Cluster):
+		return usageErrorf("--cluster: unknown provider %q: use %s", o.Cluster, strings.Join(providerNames(), ", "))
+	case o.Cluster == "" && o.Resume == "" && (len(o.ClusterSet) > 0 || o.KeepOnFailure != 0):
+		return usageErrorf("--cluster-set and --keep-on-failure are for a cluster that the run makes: add --cluster")
+	case o.KeepOnFailure < 0:
+		return usageErrorf("--keep-on-failure: not less than 0, not %s", o.KeepOnFailure)
 	case o.Cluster != "" && o.Kubeconfig != "":
 		return usageErrorf("--cluster makes a cluster, and --kubeconfig names one: leave one of them out")
 	case !slices.Contains(assess.SteerWays(), o.Steer):
@@ -178,6 +191,8 @@ func (o *runOptions) validate() error {
 		return usageErrorf("--preflight: unknown way %q: use %s, %s, %s", o.Preflight, assess.PreflightRefuse, assess.PreflightWarn, assess.PreflightOff)
 	case o.ProbeTimeout < time.Second:
 		return usageErrorf("--probe-timeout: at least 1s, not %s", o.ProbeTimeout)
+	case o.PrepullTimeout < time.Second:
+		return usageErrorf("--prepull-timeout: at least 1s, not %s", o.PrepullTimeout)
 	case o.TimeLimit != 0 && o.TimeLimit < time.Second:
 		return usageErrorf("--time-limit: at least 1s, not %s", o.TimeLimit)
 	case o.BeforeTimeout != 0 && o.BeforeTimeout < time.Second:
@@ -285,10 +300,10 @@ func (o *runOptions) run(cmd *cobra.Command, s *Surroundings) error {
 	case o.Resume != "":
 		for _, flag := range []string{
 			"category", "case", "label", "capability", "additional", "trial", "shards", "shard", "report-dir", "spec-dir", "cluster", "run-id", "attempt",
-			"provider", "kubernetes-version", "without", "air-gapped", "allow-reboot", "durations", "conformance-junit",
+			"provider", "kubernetes-version", "without", "air-gapped", "allow-reboot", "durations", "conformance-junit", "suite-arg",
 		} {
 			if cmd.Flags().Changed(flag) {
-				return usageErrorf("--resume goes on with the plan of a run: leave --%s out", flag)
+				return usageErrorf("--resume goes on with a run as it began: leave --%s out", flag)
 			}
 		}
 	}
@@ -305,7 +320,7 @@ func (o *runOptions) dryRun(ctx context.Context, s *Surroundings, look bool) err
 	if err != nil {
 		return interrupted(ctx, err)
 	}
-	fmt.Fprintf(s.Stderr, "on Kubernetes %s would run exactly these %d tests\n", dry.Plan.KubernetesVersion, len(dry.Tests))
+	fmt.Fprintf(s.Stderr, "on Kubernetes %s would run exactly %s\n", dry.Plan.KubernetesVersion, text.Count(len(dry.Tests), "test"))
 	if err := writePlan(s.Stdout, dry.Plan, o.Output); err != nil || len(dry.Tests) > 0 {
 		return err
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/windows-op-readiness/windows-op-readiness/internal/outcome/result"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/outcome/verdict"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/show/progress"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/text"
 )
 
 // tellPrepared says what is about to run.
@@ -21,8 +22,8 @@ func tellPrepared(s *Surroundings, p *assess.Prepared) {
 	if p.Finished {
 		return
 	}
-	fmt.Fprintf(s.Stderr, "%s: %d tests to run for %d cases of plan %.19s; results in %s\n",
-		p.Server(), len(p.Due), len(p.Plan.Cases), p.Plan.Digest, p.Dir())
+	fmt.Fprintf(s.Stderr, "%s: %s to run for %s of plan %.19s; results in %s\n",
+		p.Server(), text.Count(len(p.Due), "test"), text.Count(len(p.Plan.Cases), "case"), p.Plan.Digest, p.Dir())
 	if len(p.Due) == 0 && p.Previous == nil {
 		// The verdict has the exit code.
 		report.WriteIdle(s.Stderr, p.Plan, p.Manifest.Shard, func(c *result.PlannedCase) string {

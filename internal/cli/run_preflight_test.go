@@ -184,7 +184,7 @@ func TestARunWithoutWindowsNodesIsRefused(t *testing.T) {
 	const says = "windows-nodes: the cluster has no Windows node"
 	s.want("a run", s.main(s.args()...), verdict.ExitInconclusive, says, "fix: add 2 Windows nodes", "--preflight=warn")
 	s.want("a dry run that looks", s.main(s.args("--dry-run", "--preflight=refuse")...), verdict.ExitInconclusive, says)
-	s.want("a dry run", s.main(s.args("--dry-run")...), verdict.ExitReady, "would run exactly these 6 tests")
+	s.want("a dry run", s.main(s.args("--dry-run")...), verdict.ExitReady, "would run exactly 6 tests")
 	if _, err := os.Stat(s.dir); err == nil {
 		t.Error("a refused run leaves results")
 	}

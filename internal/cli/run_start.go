@@ -25,6 +25,8 @@ func (o *runOptions) request(s *Surroundings, job *prow.Job, deadline time.Time)
 		Kubeconfig:       o.Kubeconfig,
 		Context:          o.Context,
 		Cluster:          o.Cluster,
+		ClusterSet:       o.ClusterSet,
+		KeepOnFailure:    o.KeepOnFailure,
 		ReportDir:        o.ReportDir,
 		Resume:           o.Resume,
 		Settings:         o.settings(),
@@ -37,6 +39,8 @@ func (o *runOptions) request(s *Surroundings, job *prow.Job, deadline time.Time)
 		Preflight:        o.Preflight,
 		NoProbe:          !o.Probe,
 		ProbeLimit:       o.ProbeTimeout,
+		Prepull:          o.Prepull,
+		PrepullLimit:     o.PrepullTimeout,
 		Found:            func(r *preflight.Report) error { return tellFindings(s, r) },
 		Wait:             o.Wait,
 		Observer:         o.observer(s),
@@ -189,7 +193,6 @@ func (o *runOptions) change(given func(flag string) bool) func(*result.Settings)
 			"kube-test-repo-list":     func() { s.RepoList = now.RepoList },
 			"e2e-arg":                 func() { s.E2EArgs = now.E2EArgs },
 			"suite-binary":            func() { s.SuiteBinary = now.SuiteBinary },
-			"suite-arg":               func() { s.SuiteArgs = now.SuiteArgs },
 		} {
 			if given(flag) {
 				put()

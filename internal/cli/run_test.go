@@ -212,7 +212,7 @@ func TestRunUsage(t *testing.T) {
 		"--shards 0":                    {"--shards"},
 		"--procs 0":                     {"--procs"},
 		"--retries -1":                  {"--retries"},
-		"--cluster kind":                {"use kwok"},
+		"--cluster docker":              {"use kwok, kind"},
 		"--cluster kwok":                {"leave one of them out"},
 		"--log-format yaml":             {"use text, json"},
 		"-o yaml":                       {"--output"},
@@ -246,8 +246,8 @@ func TestSkew(t *testing.T) {
 
 func TestDryRunTouchesNoCluster(t *testing.T) {
 	s := newScene(t, e2etest.Script{})
-	s.want("a dry run", s.main(s.args("--dry-run")...), verdict.ExitReady, "would run exactly these 6 tests", "core-network-a")
-	s.want("the dry run of one shard", s.main(s.args("--dry-run", "--shard", "1/2")...), verdict.ExitReady, "would run exactly these 3 tests")
+	s.want("a dry run", s.main(s.args("--dry-run")...), verdict.ExitReady, "would run exactly 6 tests", "core-network-a")
+	s.want("the dry run of one shard", s.main(s.args("--dry-run", "--shard", "1/2")...), verdict.ExitReady, "would run exactly 3 tests")
 	if _, err := os.Stat(s.dir); err == nil || len(s.requests) > 0 {
 		t.Errorf("report folder: %v, requests %q", err, s.requests)
 	}
@@ -258,7 +258,7 @@ func TestDryRunTouchesNoCluster(t *testing.T) {
 func TestBareCommand(t *testing.T) {
 	s := newScene(t, e2etest.Script{})
 	talk := []string{"--category", "Core.Network", "--provider", "local", "--kubeconfig", s.kubeconfig, "--e2e-binary", s.fake.Binary(), "--test-directory", s.specs, "--report-dir", s.dir}
-	s.want("a dry run", s.main(append(talk, "--dry-run")...), verdict.ExitReady, "would run exactly these 6 tests")
+	s.want("a dry run", s.main(append(talk, "--dry-run")...), verdict.ExitReady, "would run exactly 6 tests")
 	s.want("a run", s.main(talk...), verdict.ExitReady, "Results: "+s.dir)
 	if run := s.results(); run.Plan.Provider != "local" || len(run.Attempts) != 6 {
 		t.Errorf("provider %s, %d tests", run.Plan.Provider, len(run.Attempts))

@@ -159,7 +159,7 @@ func TestOnlyWithoutDualStackIsRefused(t *testing.T) {
 	s := newScene(t, e2etest.Script{})
 	s.podCIDRs = []string{"10.0.0.0/24", "fd00::/64"}
 	s.want("a run", s.main(s.args("--without", "dual-stack")...), verdict.ExitInconclusive,
-		"declared absent (--without dual-stack), but 4 nodes have pod CIDRs of two families", "the run cannot work on this cluster, for dual-stack")
+		"declared absent (--without dual-stack), but pod CIDRs of two families are on 4 nodes", "the run cannot work on this cluster, for dual-stack")
 	if _, err := os.Stat(s.dir); err == nil || len(s.fake.Starts(t)) > 0 {
 		t.Errorf("a refused run: %v, started %q", err, s.fake.Starts(t))
 	}

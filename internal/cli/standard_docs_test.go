@@ -177,7 +177,7 @@ func TestDocumentsCountTheStandardRight(t *testing.T) {
 			}
 			return number(m[1]) == n
 		}},
-		{`(\d+) tests to run for (\d+) cases of plan`, func(m []string) bool {
+		{`(\d+) tests? to run for (\d+) cases? of plan`, func(m []string) bool {
 			return number(m[1]) == len(onSimulatedNodes(t, cases, true)) && number(m[2]) == len(cases)
 		}},
 		{`Each of the (\d+) tests that run on a simulated cluster`, func(m []string) bool {

@@ -3,6 +3,7 @@
 package process
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -109,6 +110,26 @@ func Kill(pid int) error {
 		return nil
 	}
 	return err
+}
+
+// End kills the group that a process leads, by its pid and the time when it was started,
+// and returns when the process has ended. One that has ended is no error.
+func End(ctx context.Context, pid int, start int64) error {
+	for Alive(pid, start) {
+		p, err := os.FindProcess(pid)
+		if err == nil {
+			err = killGroup(p)
+		}
+		if err != nil && !errors.Is(err, os.ErrProcessDone) {
+			return fmt.Errorf("ending process %d: %w", pid, err)
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("waiting for process %d to end: %w", pid, context.Cause(ctx))
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+	return nil
 }
 
 // Alive reports whether the process that was started under this pid at this time,

@@ -16,6 +16,25 @@ func Count(n int, what string) string {
 	return fmt.Sprintf("%d %ss", n, what)
 }
 
+// All is all of n things: "the only node", "both nodes", "all 3 nodes".
+func All(n int, what string) string {
+	switch n {
+	case 1:
+		return "the only " + what
+	case 2:
+		return "both " + what + "s"
+	}
+	return "all " + Count(n, what)
+}
+
+// AllAre is All with its verb: "the only node is".
+func AllAre(n int, what string) string {
+	if n == 1 {
+		return All(n, what) + " is"
+	}
+	return All(n, what) + " are"
+}
+
 // Few names as many as most of names: "a, b and 3 more".
 func Few(names []string, most int) string {
 	if len(names) <= most {

@@ -11,6 +11,9 @@ func TestText(t *testing.T) {
 	for got, want := range map[string]string{
 		text.Count(0, "case"): "0 cases", text.Count(1, "case"): "1 case", text.Count(2, "case"): "2 cases",
 
+		text.All(1, "node"): "the only node", text.All(2, "node"): "both nodes", text.All(3, "node"): "all 3 nodes",
+		text.AllAre(1, "node"): "the only node is", text.AllAre(2, "node"): "both nodes are", text.AllAre(3, "node"): "all 3 nodes are",
+
 		text.Few(nil, 2): "", text.Few(three, 3): "a, b, c", text.Few(three, 2): "a, b and 1 more",
 
 		text.And(nil): "", text.And(three[:1]): "a", text.And(three[:2]): "a and b", text.And(three): "a, b and c",

@@ -91,7 +91,7 @@ output report-dir "$report_dir"
 
 case $command in
   cluster)
-    if [[ -z $OPR_CLUSTER ]]; then fail "cluster: which one is to be made? Say kwok"; fi
+    if [[ -z $OPR_CLUSTER ]]; then fail "cluster: which provider is to make it? Say kwok or kind"; fi
     args=(up "$OPR_CLUSTER" ${args[@]+"${args[@]}"})
     ;;
   run)
@@ -119,6 +119,12 @@ elif [[ -n $OPR_KUBECONFIG ]]; then
   args+=("--kubeconfig=$OPR_KUBECONFIG")
 fi
 if [[ $command == comment && -n $OPR_TOKEN ]]; then export GITHUB_TOKEN=$OPR_TOKEN; fi
+if [[ $command == run ]]; then
+  # By this name the action's last step removes the cluster of a run that was killed.
+  OP_READINESS_CLUSTER_RUN=github-${GITHUB_RUN_ID:-0}-${GITHUB_RUN_ATTEMPT:-1}-${secrets##*-}
+  export OP_READINESS_CLUSTER_RUN
+  output cluster-run "$OP_READINESS_CLUSTER_RUN"
+fi
 summary=$OPR_SUMMARY
 for name in ${!OPR_@}; do unset "$name"; done
 # Where op-readiness leaves its annotations: none of what it says is a command.

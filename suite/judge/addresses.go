@@ -18,7 +18,7 @@ func Addresses(node *v1.Node, pods []v1.Pod, wanted int) []string {
 	var problems []string
 	bad := func(format string, args ...any) { problems = append(problems, fmt.Sprintf(format, args...)) }
 	if len(pods) != wanted {
-		bad("%d pods are there, and %d were made", len(pods), wanted)
+		bad("%s there, and %d were made", are(len(pods), "pod"), wanted)
 	}
 	families := families(node.Spec.PodCIDRs)
 	owner := map[netip.Addr]string{}

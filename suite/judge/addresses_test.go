@@ -67,7 +67,7 @@ func TestAddresses(t *testing.T) {
 		"a pod too few": {
 			node: node(v4), wanted: 2,
 			pods: []v1.Pod{pod("a", windows, "10.244.1.2")},
-			want: []string{"1 pods are there, and 2 were made"},
+			want: []string{"1 pod is there, and 2 were made"},
 		},
 		"a pod too many": {
 			node: node(v4), wanted: 1,

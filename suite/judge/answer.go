@@ -32,6 +32,22 @@ func answer(log string, into any) error {
 	return nil
 }
 
+// count is "1 pod", "2 pods".
+func count(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+// are is "1 pod is", "2 pods are".
+func are(n int, what string) string {
+	if n == 1 {
+		return count(n, what) + " is"
+	}
+	return count(n, what) + " are"
+}
+
 func cut(text string) string {
 	const most = 500
 	if len(text) > most {

@@ -19,15 +19,15 @@ func Settled(deployments []appsv1.Deployment, sets []appsv1.ReplicaSet, pods []v
 		replicas := replicasOf(d.Spec.Replicas)
 		wanted += int(replicas)
 		if d.Status.ReadyReplicas != replicas || d.Status.Replicas != replicas || d.Status.ObservedGeneration < d.Generation {
-			bad("Deployment %s has %d pods, %d of them ready, and asks for %d", d.Name, d.Status.Replicas, d.Status.ReadyReplicas, replicas)
+			bad("Deployment %s has %s, %d of them ready, and asks for %d", d.Name, count(int(d.Status.Replicas), "pod"), d.Status.ReadyReplicas, replicas)
 		}
 	}
 	if len(sets) != len(deployments) {
-		bad("%d ReplicaSets for %d Deployments", len(sets), len(deployments))
+		bad("%s for %s", count(len(sets), "ReplicaSet"), count(len(deployments), "Deployment"))
 	}
 	for i := range sets {
 		if s := &sets[i]; s.Status.ReadyReplicas != replicasOf(s.Spec.Replicas) || s.Status.Replicas != replicasOf(s.Spec.Replicas) {
-			bad("ReplicaSet %s has %d pods, %d of them ready, and asks for %d", s.Name, s.Status.Replicas, s.Status.ReadyReplicas, replicasOf(s.Spec.Replicas))
+			bad("ReplicaSet %s has %s, %d of them ready, and asks for %d", s.Name, count(int(s.Status.Replicas), "pod"), s.Status.ReadyReplicas, replicasOf(s.Spec.Replicas))
 		}
 	}
 	terminating := 0
@@ -42,10 +42,10 @@ func Settled(deployments []appsv1.Deployment, sets []appsv1.ReplicaSet, pods []v
 		}
 	}
 	if terminating > 0 {
-		bad("%d pods are still terminating", terminating)
+		bad("%s still terminating", are(terminating, "pod"))
 	}
 	if len(pods) != wanted {
-		bad("%d pods are there, and the Deployments ask for %d", len(pods), wanted)
+		bad("%s there, and the Deployments ask for %d", are(len(pods), "pod"), wanted)
 	}
 	return problems
 }

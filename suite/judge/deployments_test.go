@@ -67,14 +67,14 @@ func TestSettled(t *testing.T) {
 		},
 		"a Deployment is to have none": {
 			func(o *observed) { o.deployments[1].Spec.Replicas = &none },
-			[]string{"Deployment one has 1 pods, 1 of them ready, and asks for 0", "3 pods are there, and the Deployments ask for 2"},
+			[]string{"Deployment one has 1 pod, 1 of them ready, and asks for 0", "3 pods are there, and the Deployments ask for 2"},
 		},
 		"a Deployment has had no pod": {
 			func(o *observed) {
 				o.deployments[1].Status = appsv1.DeploymentStatus{}
 				o.sets, o.pods = o.sets[:1], o.pods[:2]
 			},
-			[]string{"Deployment one has 0 pods, 0 of them ready, and asks for 1", "1 ReplicaSets for 2 Deployments", "2 pods are there, and the Deployments ask for 3"},
+			[]string{"Deployment one has 0 pods, 0 of them ready, and asks for 1", "1 ReplicaSet for 2 Deployments", "2 pods are there, and the Deployments ask for 3"},
 		},
 		"a ReplicaSet too many": {
 			func(o *observed) {
@@ -100,7 +100,7 @@ func TestSettled(t *testing.T) {
 		},
 		"a pod on its way out": {
 			func(o *observed) { o.pods[2].DeletionTimestamp = &metav1.Time{} },
-			[]string{"1 pods are still terminating"},
+			[]string{"1 pod is still terminating"},
 		},
 		"a pod on its way out beside the others": {
 			func(o *observed) {
@@ -108,7 +108,7 @@ func TestSettled(t *testing.T) {
 				old.DeletionTimestamp = &metav1.Time{}
 				o.pods = append(o.pods, old)
 			},
-			[]string{"1 pods are still terminating", "4 pods are there, and the Deployments ask for 3"},
+			[]string{"1 pod is still terminating", "4 pods are there, and the Deployments ask for 3"},
 		},
 		"a pod elsewhere": {
 			func(o *observed) { o.pods[0].Spec.NodeName = "linux-1" },

@@ -72,7 +72,7 @@ func (d *Dialled) Reached(names []string) []string {
 		problems = append(problems, fmt.Sprintf("others answered: %s", strings.Join(strange, ", ")))
 	}
 	if d.Failed > 0 {
-		problems = append(problems, fmt.Sprintf("%d dials failed, the last by: %s", d.Failed, d.Why))
+		problems = append(problems, fmt.Sprintf("%s failed, the last by: %s", count(d.Failed, "connection"), d.Why))
 	}
 	return problems
 }
@@ -87,7 +87,7 @@ func (d *Dialled) Avoided(names []string) []string {
 		}
 	}
 	if len(d.Answers) == 0 && d.Failed == 0 {
-		problems = append(problems, "nothing was dialled")
+		problems = append(problems, "nothing was connected to")
 	}
 	return problems
 }
@@ -100,7 +100,7 @@ func (d *Dialled) Spread() string {
 	}
 	for _, name := range slices.Sorted(maps.Keys(d.Answers)) {
 		if n := d.Answers[name]; 2*n > all {
-			return fmt.Sprintf("%s got %d of %d dials: they are not spread", name, n, all)
+			return fmt.Sprintf("%s answered %d of %d connections: they are not spread", name, n, all)
 		}
 	}
 	return ""

@@ -18,7 +18,7 @@ func TestDialledReached(t *testing.T) {
 		"nobody":              {[]string{`{}`}, "2 of 2 did not answer: ten-1, ten-2"},
 		"a stranger":          {[]string{`{"responses":["ten-1","ten-2","other"]}`}, "others answered: other"},
 		"a name of nothing":   {[]string{`{"responses":["ten-1","ten-2",""]}`}, "others answered: "},
-		"a dial failed":       {[]string{`{"responses":["ten-1","ten-2"],"errors":["refused"]}`}, "1 dials failed, the last by: refused"},
+		"a dial failed":       {[]string{`{"responses":["ten-1","ten-2"],"errors":["refused"]}`}, "1 connection failed, the last by: refused"},
 	} {
 		var d Dialled
 		for _, said := range c.said {
@@ -58,13 +58,13 @@ func TestDialledAvoided(t *testing.T) {
 		"it fails":             {failed, ""},
 		"somebody else's":      {Dialled{Answers: map[string]int{"wildcard": 1}}, ""},
 		"it is reached":        {Dialled{Answers: map[string]int{"wildcard": 1, "web": 1}}, "web answered"},
-		"it was never dialled": {Dialled{}, "nothing was dialled"},
+		"it was never dialled": {Dialled{}, "nothing was connected to"},
 	} {
 		if got := strings.Join(c.d.Avoided([]string{"web"}), "; "); got != c.want {
 			t.Errorf("%s: %q, want %q", what, got, c.want)
 		}
 	}
-	if got := strings.Join(failed.Reached([]string{"web"}), "; "); got != "1 of 1 did not answer: web; 2 dials failed, the last by: no such host" {
+	if got := strings.Join(failed.Reached([]string{"web"}), "; "); got != "1 of 1 did not answer: web; 2 connections failed, the last by: no such host" {
 		t.Errorf("%q", got)
 	}
 }

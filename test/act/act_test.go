@@ -194,7 +194,7 @@ func TestAKilledShardIsHealedByRunningItAgain(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() { killed <- killShard(ctx, 2) }()
 	t.Cleanup(func() {
-		removeCluster(t, filepath.Join(artifacts, strconv.Itoa(runID), "op-readiness-ltsc2022-shard-2-of-3-attempt-1"))
+		clusterIsGone(t, filepath.Join(artifacts, strconv.Itoa(runID), "op-readiness-ltsc2022-shard-2-of-3-attempt-1"))
 	})
 	log := run(t, r, w)
 	cancel()
@@ -299,18 +299,20 @@ func killShard(ctx context.Context, shard int) error {
 	return errors.New("no test of the shard began")
 }
 
-// removeCluster removes the cluster that a killed shard left behind: a runner of
-// GitHub goes with what runs on it.
-func removeCluster(t *testing.T, folder string) {
+// clusterIsGone checks that the action's last step has removed the cluster of a shard
+// that was killed.
+func clusterIsGone(t *testing.T, folder string) {
+	t.Helper()
 	killed, err := result.Load(folder)
 	if err != nil {
 		t.Error(err)
 		return
 	}
-	name := strings.TrimPrefix(killed.Manifest.Target.Made, kwok.ProviderName+"/")
-	var out bytes.Buffer
-	if code := cli.Main(context.Background(), []string{"cluster", "down", name}, cli.Surroundings{Environ: os.Environ(), Stdout: &out, Stderr: &out}); code != 0 {
-		t.Errorf("removing cluster %s: %s", name, &out)
+	_, name, made := strings.Cut(killed.Manifest.Target.Made, "/")
+	var out, errs bytes.Buffer
+	code := cli.Main(context.Background(), []string{"cluster", "list", "-o", "json"}, cli.Surroundings{Environ: os.Environ(), Stdout: &out, Stderr: &errs})
+	if !made || code != 0 || strings.Contains(out.String(), `"name": "`+name+`"`) {
+		t.Errorf("cluster %s of the killed shard, exit code %d, %s:\n%s", killed.Manifest.Target.Made, code, &errs, &out)
 	}
 }
 

@@ -132,7 +132,7 @@ func TestWrongInputsAreRefused(t *testing.T) {
 		`retries: "many" is not a whole number`:                          with("OPR_RETRIES", "many"),
 		`kubeconfig: the command "plan" does not take it, only run pref`: with("OPR_COMMAND", "plan", "OPR_KUBECONFIG", "/k"),
 		`results: name the results folders, one per line`:                with("OPR_COMMAND", "merge"),
-		`cluster: which one is to be made? Say kwok`:                     with("OPR_COMMAND", "cluster"),
+		`cluster: which provider is to make it? Say kwok or kind`:        with("OPR_COMMAND", "cluster"),
 		`summary: "maybe" is not true or false`:                          with("OPR_SUMMARY", "maybe"),
 		`report-dir: it must not hold a line break`:                      with("OPR_REPORT_DIR", "a\nverdict=ready"),
 		`shards: "1%0A::error::forged" is not a whole number`:            with("OPR_COMMAND", "plan", "OPR_SHARDS", "1\n::error::forged"),
@@ -452,4 +452,25 @@ func executeIn(t *testing.T, folder, name string, env map[string]string) script 
 	cmd, done := prepare(t, name, env)
 	cmd.Args[1] = filepath.Join(folder, "scripts", "action", name)
 	return done(cmd.Run())
+}
+
+// What run.sh says of its run is what the last step of the action removes.
+func TestTheClusterOfAKilledRunIsRemoved(t *testing.T) {
+	s := execute(t, "run.sh", with("OPR_CLUSTER", "kwok"))
+	tag := s.output["cluster-run"]
+	if !strings.HasPrefix(tag, "github-") {
+		t.Fatalf("cluster-run is %q\n%s", tag, s.out)
+	}
+	if again := execute(t, "run.sh", with("OPR_CLUSTER", "kwok")); again.output["cluster-run"] == tag {
+		t.Error("two runs of one job have one tag")
+	}
+	last := execute(t, "cleanup.sh", map[string]string{"OPR_CLUSTER_RUN": tag})
+	for _, want := range []string{"cluster", "down", "--run", tag} {
+		if !strings.Contains(last.out, "argument <"+want+">") {
+			t.Errorf("%q is not in\n%s", want, last.out)
+		}
+	}
+	if without := execute(t, "cleanup.sh", nil); without.code != 0 || strings.Contains(without.out, "argument") {
+		t.Errorf("without a run, exit code %d\n%s", without.code, without.out)
+	}
 }

@@ -29,6 +29,7 @@ import (
 	"github.com/windows-op-readiness/windows-op-readiness/internal/process"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/target/provider"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/target/provider/kwok"
+	"github.com/windows-op-readiness/windows-op-readiness/test/kwoktest"
 )
 
 // TestMain lets this test binary play op-readiness where one is to be killed, and
@@ -90,14 +91,14 @@ func up(t *testing.T, change ...func(*kwok.Provider)) (*kwok.Provider, *provider
 	for _, c := range change {
 		c(p)
 	}
-	o := kwok.DefaultOptions()
+	o := provider.DefaultRequest()
 	o.Name = "pipeline"
 	t.Cleanup(func() {
-		if err := p.Down(context.Background(), o.Name); err != nil {
+		if err := kwoktest.Remove(context.Background(), p, o.Name); err != nil {
 			t.Error(err)
 		}
 	})
-	made, err := p.Up(t.Context(), o)
+	made, err := kwoktest.Make(t.Context(), p, o)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -118,7 +118,7 @@ func (s *site) run(t *testing.T, cases string, more ...string) (string, *result.
 		t.Fatalf("exit code %d\n%s\n%s", code, stdout, stderr)
 	}
 	done := read(t, dir)
-	if announced := fmt.Sprintf(": %d tests to run", len(done.Attempts)); !strings.Contains(stderr, announced) {
+	if announced := fmt.Sprintf(": %d test", len(done.Attempts)); !strings.Contains(stderr, announced) {
 		t.Errorf("%d tests ran, and the run said at first\n%s", len(done.Attempts), stderr)
 	}
 	return dir, done, stderr

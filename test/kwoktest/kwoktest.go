@@ -19,9 +19,9 @@ import (
 
 // Up makes a simulated cluster that is removed when the test ends. Without the
 // binaries in the cache the test is skipped, and says what is missing.
-func Up(t *testing.T, change ...func(*kwok.Options)) *provider.Cluster {
+func Up(t *testing.T, change ...func(*provider.Request)) *provider.Cluster {
 	t.Helper()
-	options := kwok.DefaultOptions()
+	options := provider.DefaultRequest()
 	options.Name = "test-" + strings.ToLower(strings.NewReplacer("/", "-", "_", "-").Replace(t.Name()))
 	if len(options.Name) > 40 {
 		options.Name = options.Name[:40]
@@ -53,7 +53,7 @@ func Shared(t *testing.T) *provider.Cluster {
 		return shared
 	}
 	var dir string
-	options := kwok.DefaultOptions()
+	options := provider.DefaultRequest()
 	options.Name = "test-shared"
 	cluster, down := up(t, func() string {
 		var err error
@@ -80,7 +80,7 @@ func Main(m *testing.M) int {
 }
 
 // up makes a cluster in a folder, and returns what removes it.
-func up(t *testing.T, folder func() string, options kwok.Options) (cluster *provider.Cluster, down func() error) {
+func up(t *testing.T, folder func() string, options provider.Request) (cluster *provider.Cluster, down func() error) {
 	t.Helper()
 	if testing.Short() {
 		t.Skip("it takes a cluster")
@@ -98,12 +98,31 @@ func up(t *testing.T, folder func() string, options kwok.Options) (cluster *prov
 		t.Skipf("not in the cache: %v: run 'make binaries'", missing)
 	}
 	p := &kwok.Provider{Binaries: store, Dir: folder()}
-	down = func() error { return p.Down(context.Background(), options.Name) }
-	if cluster, err = p.Up(t.Context(), options); err != nil {
+	down = func() error { return Remove(context.Background(), p, options.Name) }
+	if cluster, err = Make(t.Context(), p, options); err != nil {
 		t.Fatal(errors.Join(err, down()))
 	}
 	return cluster, down
 }
+
+// Make makes a cluster that no ledger knows.
+func Make(ctx context.Context, p provider.Provider, r provider.Request) (*provider.Cluster, error) {
+	plan, err := p.Plan(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	return p.Up(ctx, plan, noJournal{})
+}
+
+// Remove removes a cluster of Make.
+func Remove(ctx context.Context, p provider.Provider, name string) error {
+	return p.Down(ctx, &provider.Entry{Plan: provider.Plan{Request: provider.Request{Name: name}}})
+}
+
+type noJournal struct{}
+
+func (noJournal) Step(_ string, act func() error) error { return act() }
+func (noJournal) Child(int, int64) error                { return nil }
 
 // Client returns a client for the cluster.
 func Client(t *testing.T, c *provider.Cluster) kubernetes.Interface {

@@ -23,7 +23,6 @@ import (
 	"github.com/windows-op-readiness/windows-op-readiness/internal/engine/e2e"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/outcome/result"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/target/provider"
-	"github.com/windows-op-readiness/windows-op-readiness/internal/target/provider/kwok"
 	"github.com/windows-op-readiness/windows-op-readiness/specs"
 	"github.com/windows-op-readiness/windows-op-readiness/test/kwoktest"
 	"github.com/windows-op-readiness/windows-op-readiness/test/nodetest"
@@ -50,7 +49,7 @@ type bed struct {
 // simulated is a bed of nodes on which nothing runs.
 func simulated(t *testing.T) *bed {
 	t.Helper()
-	return newBed(t, kwoktest.Up(t, func(o *kwok.Options) { o.WindowsNodes = 4 }))
+	return newBed(t, kwoktest.Up(t, func(o *provider.Request) { o.WindowsNodes = 4 }))
 }
 
 // real is a bed with two real Linux nodes, on which tests run with Linux in the place of
@@ -81,7 +80,7 @@ func nodes(t *testing.T, shorter string) *bed {
 // a test, and nothing of Windows.
 func played(t *testing.T) *bed {
 	t.Helper()
-	cluster, player := scripted.Up(t, watched(t), commands, func(o *kwok.Options) { o.WindowsNodes = 4 })
+	cluster, player := scripted.Up(t, watched(t), commands, func(o *provider.Request) { o.WindowsNodes = 4 })
 	b := newBed(t, cluster)
 	b.player = player
 	return b

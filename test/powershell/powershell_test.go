@@ -18,20 +18,22 @@ func parser(t *testing.T) *powershell.Parser {
 	return p
 }
 
-// scripts are those that our tests run on Windows nodes.
+// scripts are those that run on Windows nodes: our tests', and what collects logs.
 func scripts(t *testing.T) map[string]string {
 	t.Helper()
 	found := map[string]string{}
-	paths, err := filepath.Glob("../../suite/host/*.ps1")
-	if err != nil || len(paths) == 0 {
-		t.Fatalf("no scripts: %v", err)
-	}
-	for _, path := range paths {
-		text, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
+	for _, folder := range []string{"../../suite/host", "../../internal/target/nodelogs/scripts"} {
+		paths, err := filepath.Glob(folder + "/*.ps1")
+		if err != nil || len(paths) == 0 {
+			t.Fatalf("no scripts in %s: %v", folder, err)
 		}
-		found[filepath.Base(path)] = string(text)
+		for _, path := range paths {
+			text, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			found[path] = string(text)
+		}
 	}
 	return found
 }

@@ -20,6 +20,9 @@ import (
 
 	"github.com/windows-op-readiness/windows-op-readiness/internal/engine/binaries"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/target/provider/kwok"
+	"github.com/windows-op-readiness/windows-op-readiness/test/images"
+	"github.com/windows-op-readiness/windows-op-readiness/test/kwoktest"
+	"github.com/windows-op-readiness/windows-op-readiness/test/program"
 )
 
 // running is what of a bed is running.
@@ -131,10 +134,10 @@ func (b *Bed) makeBoxes(ctx context.Context) error {
 // makeCluster makes the simulated part, and all that the nodes are told of it.
 func (b *Bed) makeCluster(ctx context.Context) error {
 	o := b.options.Cluster
-	o.BindAddress, o.JoinAddress, o.Kubeconfig = "0.0.0.0", hostAddress, ""
-	provider := &kwok.Provider{Binaries: b.options.Binaries, Dir: b.clusters(), Progress: b.options.Progress}
+	o.Set = map[string]string{kwok.BindAddress: "0.0.0.0", kwok.JoinAddress: hostAddress}
+	clusters := &kwok.Provider{Binaries: b.options.Binaries, Dir: b.clusters(), Progress: b.options.Progress}
 	var err error
-	if b.Cluster, err = provider.Up(ctx, o); err != nil {
+	if b.Cluster, err = kwoktest.Make(ctx, clusters, o); err != nil {
 		return err
 	}
 	config, err := clientcmd.BuildConfigFromFlags("", b.Cluster.Kubeconfig)
@@ -158,22 +161,26 @@ func (b *Bed) makeCluster(ctx context.Context) error {
 
 // makeImages writes the archive of the nodes' images.
 func (b *Bed) makeImages(ctx context.Context) error {
-	list, err := output(exec.CommandContext(ctx, b.programs[binaries.E2ETest], "--list-images"))
+	list, err := program.Output(exec.CommandContext(ctx, b.programs[binaries.E2ETest], "--list-images"))
 	if err != nil {
 		return err
 	}
-	if b.Images, err = pickImages(list); err != nil {
+	if b.Images, err = images.Pick(list); err != nil {
 		return err
 	}
 	box, err := busybox()
 	if err != nil {
 		return err
 	}
-	commands, err := output(exec.CommandContext(ctx, box, "--list"))
+	commands, err := program.Output(exec.CommandContext(ctx, box, "--list"))
 	if err != nil {
 		return err
 	}
-	return writeImages(b.archive(), b.Images, b.programs[binaries.Agnhost], box, strings.Fields(commands))
+	all, err := images.ForTests(b.Images, b.programs[binaries.Agnhost], box, strings.Fields(commands))
+	if err != nil {
+		return err
+	}
+	return images.Write(b.archive(), all)
 }
 
 // Down removes the cluster and its nodes, and all that is theirs. Its error also
@@ -219,7 +226,7 @@ func clean(ctx context.Context) error {
 		left, err := clusters.List(ctx)
 		faults = append(faults, err)
 		for _, c := range left {
-			faults = append(faults, clusters.Down(ctx, c.Name))
+			faults = append(faults, kwoktest.Remove(ctx, clusters, c.Name))
 		}
 	}
 	for i, device := range hostDevices {

@@ -15,6 +15,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/windows-op-readiness/windows-op-readiness/test/program"
 )
 
 // box is a process with namespaces of its own, and all that runs in them. When
@@ -160,7 +162,7 @@ func (b *box) command(ctx context.Context, args ...string) *exec.Cmd {
 
 // run runs a command in the box to its end and returns what it prints.
 func (b *box) run(ctx context.Context, args ...string) (string, error) {
-	return output(b.command(ctx, args...))
+	return program.Output(b.command(ctx, args...))
 }
 
 // endLeftBoxes ends the boxes that killed processes have left, though boxes

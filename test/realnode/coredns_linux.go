@@ -18,6 +18,8 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/windows-op-readiness/windows-op-readiness/test/program"
 )
 
 // corednsModule is the folder of the module of which CoreDNS is built, below the
@@ -104,15 +106,15 @@ func BuildCoreDNS(ctx context.Context, cache string, progress io.Writer) (string
 		return "", err
 	}
 	defer os.RemoveAll(work)
-	program := filepath.Join(work, "coredns")
-	build := exec.CommandContext(ctx, "go", "build", "-mod=readonly", "-trimpath", "-ldflags", "-s -w", "-o", program, ".")
+	built := filepath.Join(work, "coredns")
+	build := exec.CommandContext(ctx, "go", "build", "-mod=readonly", "-trimpath", "-ldflags", "-s -w", "-o", built, ".")
 	build.Dir = source
 	build.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=-buildvcs=false", "CGO_ENABLED=0")
-	if _, err := output(build); err != nil {
+	if _, err := program.Output(build); err != nil {
 		return "", fmt.Errorf("building CoreDNS: %w", err)
 	}
 	// Another process that builds it at the same time has the same.
-	return path, os.Rename(program, path)
+	return path, os.Rename(built, path)
 }
 
 // makeDNS writes the DNS's configuration and makes its Service. It is a program of

@@ -1,7 +1,6 @@
 package realnode
 
 import (
-	"bytes"
 	"context"
 	"debug/elf"
 	"errors"
@@ -18,6 +17,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/windows-op-readiness/windows-op-readiness/internal/tempdir"
+	"github.com/windows-op-readiness/windows-op-readiness/test/debian"
+	"github.com/windows-op-readiness/windows-op-readiness/test/program"
 )
 
 // programs are what a node runs that Kubernetes does not bring, each with the
@@ -47,22 +48,19 @@ const (
 	busyboxPackage = "busybox-static"
 )
 
-// lack is a missing part and the Debian package that has it.
-type lack struct{ what, pkg string }
-
 // lacking returns the programs that are missing.
-func lacking() []lack {
-	var all []lack
+func lacking() []debian.Lack {
+	var all []debian.Lack
 	for _, p := range programs {
 		if _, err := exec.LookPath(p.name); err != nil {
-			all = append(all, lack{p.name, p.pkg})
+			all = append(all, debian.Lack{What: p.name, Package: p.pkg})
 		}
 	}
 	if _, err := cniDir(); err != nil {
-		all = append(all, lack{err.Error(), cniPackage})
+		all = append(all, debian.Lack{What: err.Error(), Package: cniPackage})
 	}
 	if _, err := busybox(); err != nil {
-		all = append(all, lack{err.Error(), busyboxPackage})
+		all = append(all, debian.Lack{What: err.Error(), Package: busyboxPackage})
 	}
 	return all
 }
@@ -87,12 +85,12 @@ func busybox() (string, error) {
 	if err != nil {
 		return "", missing
 	}
-	program, err := elf.Open(path)
+	binary, err := elf.Open(path)
 	if err != nil {
 		return "", missing
 	}
-	defer program.Close()
-	for _, part := range program.Progs {
+	defer binary.Close()
+	for _, part := range binary.Progs {
 		if part.Type == elf.PT_INTERP {
 			return "", fmt.Errorf("%w (%s is not)", missing, path)
 		}
@@ -105,59 +103,20 @@ func busybox() (string, error) {
 // package. Where this is not Debian, not root, or lacks what no package brings,
 // it does nothing. What is missing afterwards, Check says.
 func Install(ctx context.Context, progress io.Writer) error {
-	var packages []string
-	for _, l := range lacking() {
-		packages = append(packages, l.pkg)
-	}
-	slices.Sort(packages)
-	packages = slices.Compact(packages)
-	if len(packages) == 0 || !debian() || len(unable()) > 0 {
+	lacks := lacking()
+	if len(lacks) == 0 || !debian.Here() || len(Unable()) > 0 {
 		return nil
 	}
-	fmt.Fprintf(progress, "real node: installing the Debian packages %s\n", strings.Join(packages, " "))
-	install := append([]string{"install", "--yes", "--no-install-recommends", "--no-remove"}, packages...)
-	err := apt(ctx, install...)
-	if err != nil && ctx.Err() == nil {
-		// Most often the lists of packages are missing or old.
-		if updated := apt(ctx, "update"); updated != nil {
-			return errors.Join(err, updated)
-		}
-		err = apt(ctx, install...)
-	}
-	return err
-}
-
-func apt(ctx context.Context, args ...string) error {
-	cmd := exec.CommandContext(ctx, "apt-get", append([]string{"--quiet"}, args...)...)
-	cmd.Env = append(os.Environ(), "DEBIAN_FRONTEND=noninteractive")
-	_, err := output(cmd)
-	return err
-}
-
-// debian tells whether this is Debian itself: derivatives have other versions
-// of these packages, and other packages that they conflict with.
-func debian() bool {
-	release, err := os.ReadFile("/etc/os-release")
-	_, apt := exec.LookPath("apt-get")
-	return err == nil && apt == nil && slices.Contains(strings.Split(string(release), "\n"), "ID=debian")
+	return debian.Get(ctx, progress, "real node", lacks)
 }
 
 // Check returns nil when a real node can run on this machine, else an
 // [*UnfitError].
 func Check(ctx context.Context) error {
-	missing := unable()
+	missing := Unable()
 	lacks := lacking()
 	if len(lacks) > 0 {
-		var what, packages []string
-		for _, l := range lacks {
-			what, packages = append(what, l.what), append(packages, l.pkg)
-		}
-		slices.Sort(packages)
-		fix := "install them"
-		if debian() {
-			fix = "apt-get install " + strings.Join(slices.Compact(packages), " ")
-		}
-		missing = append(missing, fmt.Sprintf("programs: %s (%s)", strings.Join(what, ", "), fix))
+		missing = append(missing, debian.Missing(lacks))
 	}
 	if len(missing) == 0 {
 		if err := checkKernel(ctx); err != nil {
@@ -170,15 +129,16 @@ func Check(ctx context.Context) error {
 	return nil
 }
 
-// unable returns what this machine lacks that no package brings.
-func unable() []string {
+// Unable returns what this machine lacks for nodes in containers that no package
+// brings, each with its fix.
+func Unable() []string {
 	var missing []string
 	if os.Geteuid() != 0 {
 		missing = append(missing, "root (run as root)")
 	} else {
 		cmd := exec.Command("/bin/sh", "-c", "mount --make-rprivate /")
 		cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: namespaces}
-		if _, err := output(cmd); err != nil {
+		if _, err := program.Output(cmd); err != nil {
 			missing = append(missing, fmt.Sprintf("leave to make namespaces (in a container: --privileged): %v", err))
 		}
 	}
@@ -214,18 +174,6 @@ func checkKernel(ctx context.Context) error {
 		return err
 	}
 	return nil
-}
-
-// output runs cmd and returns what it prints; the error carries the command
-// and all its output.
-func output(cmd *exec.Cmd) (string, error) {
-	var stdout, all bytes.Buffer
-	cmd.Stdout, cmd.Stderr = io.MultiWriter(&stdout, &all), &all
-	if err := cmd.Run(); err != nil {
-		return "", fmt.Errorf("running %s: %w\n\t%s", strings.Join(cmd.Args, " "), err,
-			strings.ReplaceAll(strings.TrimSpace(all.String()), "\n", "\n\t"))
-	}
-	return stdout.String(), nil
 }
 
 // onOverlay tells whether dir is on an overlay filesystem, as in a container:

@@ -7,6 +7,8 @@ import (
 	"net"
 	"os/exec"
 	"strings"
+
+	"github.com/windows-op-readiness/windows-op-readiness/test/program"
 )
 
 // The machine's address on the way into every box, of the range that RFC 2544
@@ -98,7 +100,7 @@ func removeDevice(ctx context.Context, name string) error {
 	if !hasDevice(name) {
 		return nil
 	}
-	_, err := output(exec.CommandContext(ctx, "ip", "link", "delete", name))
+	_, err := program.Output(exec.CommandContext(ctx, "ip", "link", "delete", name))
 	if err != nil && hasDevice(name) {
 		return err
 	}
@@ -114,7 +116,7 @@ func hasDevice(name string) bool {
 func commands(ctx context.Context, lines ...string) error {
 	for _, line := range lines {
 		args := strings.Fields(line)
-		if _, err := output(exec.CommandContext(ctx, args[0], args[1:]...)); err != nil {
+		if _, err := program.Output(exec.CommandContext(ctx, args[0], args[1:]...)); err != nil {
 			return err
 		}
 	}

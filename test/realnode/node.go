@@ -6,13 +6,14 @@ import (
 
 	"github.com/windows-op-readiness/windows-op-readiness/internal/target/provider"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/target/provider/kwok"
+	"github.com/windows-op-readiness/windows-op-readiness/test/images"
 )
 
 // Options is the shape of a cluster with real nodes.
 type Options struct {
 	// Cluster is the simulated part. Its BindAddress and JoinAddress are set
 	// by Up, and its Kubeconfig, too, is Up's own.
-	Cluster kwok.Options
+	Cluster provider.Request
 	// Nodes is how many nodes are real: 1 or 2.
 	Nodes int
 	// Config changes the configurations of all nodes' programs.
@@ -29,7 +30,7 @@ type Options struct {
 // DefaultOptions returns a cluster whose only Linux node is the real one, so
 // that whatever goes to Linux runs, beside two simulated Windows nodes.
 func DefaultOptions() Options {
-	cluster := kwok.DefaultOptions()
+	cluster := provider.DefaultRequest()
 	cluster.Name = "real-node"
 	cluster.LinuxNodes = 0
 	return Options{Cluster: cluster, Nodes: 1}
@@ -73,21 +74,11 @@ const (
 // replaces the whole field of that name.
 type Config map[string]any
 
-// Images are the names of the images that the real nodes have, by what is in
-// them.
-type Images struct {
-	// Agnhost is Kubernetes' own test program, beside busybox.
-	Agnhost string
-	// Busybox is the machine's own, whatever version the name says.
-	Busybox string
-	// Pause is agnhost, too.
-	Pause string
-}
-
 // Bed is a cluster with real nodes.
 type Bed struct {
 	Cluster *provider.Cluster
-	Images  Images
+	// Images are those that the nodes have.
+	Images images.Names
 	// Nodes are the real ones, in the order of their names.
 	Nodes []*Node
 

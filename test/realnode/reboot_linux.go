@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/windows-op-readiness/windows-op-readiness/test/program"
 )
 
 // localPrograms is the folder in which the box has its own shutdown and reboot:
@@ -53,7 +55,7 @@ func (n *Node) makeFolders() error {
 		}
 	}
 	// The box's covers the machine's.
-	if _, err := output(exec.Command("cp", "--archive", localPrograms+"/.", local)); err != nil {
+	if _, err := program.Output(exec.Command("cp", "--archive", localPrograms+"/.", local)); err != nil {
 		return err
 	}
 	script := fmt.Appendf(nil, shutdownScript, n.request())

@@ -25,6 +25,7 @@ import (
 
 	"github.com/windows-op-readiness/windows-op-readiness/internal/target/provider"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/target/provider/kwok"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/target/provider/simulated"
 	"github.com/windows-op-readiness/windows-op-readiness/test/kwoktest"
 )
 
@@ -42,14 +43,14 @@ type Player struct {
 
 // Up makes a cluster whose Windows pods are played by the script, and which is removed
 // when the test ends. Commands are the names of those that pods answer.
-func Up(t *testing.T, script Script, commands []string, change ...func(*kwok.Options)) (*provider.Cluster, *Player) {
+func Up(t *testing.T, script Script, commands []string, change ...func(*provider.Request)) (*provider.Cluster, *Player) {
 	t.Helper()
 	dir := t.TempDir()
 	folder, err := commandFolder(dir, commands)
 	if err != nil {
 		t.Fatal(err)
 	}
-	cluster := kwoktest.Up(t, append(change, func(o *kwok.Options) { o.Commands = folder })...)
+	cluster := kwoktest.Up(t, append(change, func(o *provider.Request) { o.Set = map[string]string{kwok.Commands: folder} })...)
 	config, err := clientcmd.BuildConfigFromFlags("", cluster.Kubeconfig)
 	if err != nil {
 		t.Fatal(err)
@@ -151,7 +152,7 @@ func (p *Player) play(ctx context.Context, pod *v1.Pod) error {
 			return ifThere(err)
 		}
 	}
-	patch := fmt.Sprintf(`{"metadata": {"annotations": {%q: "yes"}}}`, kwok.PlayedAnnotation)
+	patch := fmt.Sprintf(`{"metadata": {"annotations": {%q: "yes"}}}`, simulated.PlayedAnnotation)
 	_, err := p.client.CoreV1().Pods(pod.Namespace).Patch(ctx, pod.Name, types.MergePatchType, []byte(patch), metav1.PatchOptions{})
 	if err != nil || !ok || answer.Runs {
 		return ifThere(err)

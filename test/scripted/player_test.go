@@ -15,7 +15,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/windows-op-readiness/windows-op-readiness/internal/engine/binaries"
-	"github.com/windows-op-readiness/windows-op-readiness/internal/target/provider/kwok"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/target/provider"
 	"github.com/windows-op-readiness/windows-op-readiness/test/kwoktest"
 	"github.com/windows-op-readiness/windows-op-readiness/test/scripted"
 )
@@ -66,7 +66,7 @@ func TestPodsDoWhatTheScriptSays(t *testing.T) {
 		a, ok := answers[pod.Name]
 		return a, ok
 	}
-	cluster, player := scripted.Up(t, script, []string{"powershell.exe"}, func(o *kwok.Options) { o.LinuxNodes, o.WindowsNodes = 0, 1 })
+	cluster, player := scripted.Up(t, script, []string{"powershell.exe"}, func(o *provider.Request) { o.LinuxNodes, o.WindowsNodes = 0, 1 })
 	client := kwoktest.Client(t, cluster)
 
 	pod := create(t, client, windowsPod("passes"), v1.PodSucceeded)

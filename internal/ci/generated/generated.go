@@ -13,6 +13,8 @@ import (
 	"github.com/rogpeppe/go-internal/diff"
 
 	"github.com/windows-op-readiness/windows-op-readiness/internal/outcome/verdict"
+
+	"github.com/windows-op-readiness/windows-op-readiness/internal/whole"
 )
 
 // File is a file as a generator makes it.
@@ -74,18 +76,8 @@ func (c *Change) Apply() (string, error) {
 }
 
 func replace(path string, data []byte) error {
-	dir := filepath.Dir(path)
-	if err := os.MkdirAll(dir, 0o755); err != nil {
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return err
 	}
-	f, err := os.CreateTemp(dir, "."+filepath.Base(path)+"-*")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(f.Name())
-	_, err = f.Write(data)
-	if err := errors.Join(err, f.Chmod(0o644), f.Close()); err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), path)
+	return whole.WriteFile(path, data, 0o644)
 }

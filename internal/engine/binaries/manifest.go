@@ -14,6 +14,8 @@ import (
 	"sort"
 	"strings"
 	"time"
+
+	"github.com/windows-op-readiness/windows-op-readiness/internal/whole"
 )
 
 // Manifest is the record beside a cached binary of what was put there.
@@ -220,7 +222,7 @@ func writeManifest(path string, recorded *Manifest) error {
 	if err != nil {
 		return err
 	}
-	return writeFile(path+manifestSuffix, append(data, '\n'), 0o644)
+	return whole.WriteFile(path+manifestSuffix, append(data, '\n'), 0o644)
 }
 
 func hashFile(path string) (string, error) {

@@ -3,6 +3,7 @@ package binaries
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -22,6 +23,7 @@ const (
 	OpReadinessTest   Name = "op-readiness.test"
 	Ginkgo            Name = "ginkgo"
 	Kubelet           Name = "kubelet"
+	Kubeadm           Name = "kubeadm"
 	KubeProxy         Name = "kube-proxy"
 	Agnhost           Name = "agnhost"
 	Etcd              Name = "etcd"
@@ -76,6 +78,7 @@ var recipes = map[Name]recipe{
 	// ginkgo has a version of its own, the one that Kubernetes requires.
 	Ginkgo:    {family: kubernetes, pkg: "github.com/onsi/ginkgo/v2/ginkgo", cold: 10 * time.Second, prove: []string{"version"}, says: "Ginkgo Version 2"},
 	Kubelet:   {family: kubernetes, pkg: "k8s.io/kubernetes/cmd/kubelet", cold: 2 * time.Minute, prove: []string{"--version"}, says: "Kubernetes v%s"},
+	Kubeadm:   {family: kubernetes, pkg: "k8s.io/kubernetes/cmd/kubeadm", cold: time.Minute, prove: []string{"version", "--output", "short"}, says: "v%s"},
 	KubeProxy: {family: kubernetes, pkg: "k8s.io/kubernetes/cmd/kube-proxy", cold: 30 * time.Second, prove: []string{"--version"}, says: "Kubernetes v%s"},
 	// agnhost is what most tests run in their containers. It has a version of
 	// its own, which only its image is told.
@@ -114,6 +117,19 @@ func ParseName(s string) (Name, error) {
 		all = append(all, string(name))
 	}
 	return "", fmt.Errorf("unknown binary %q: use %s", s, strings.Join(all, ", "))
+}
+
+// oldestOwn is the oldest minor version of Kubernetes with whose e2e framework
+// op-readiness.test can be built.
+const oldestOwn = 34
+
+// CheckVersion returns an error when there is no such binary for the Kubernetes
+// version, which is one of [ParseVersion].
+func CheckVersion(name Name, version string) error {
+	if n, err := strconv.Atoi(minor(version)); name == OpReadinessTest && err == nil && n < oldestOwn {
+		return fmt.Errorf("%s is for Kubernetes 1.%d and newer, and not for %s: name a newer version, or leave it out", name, oldestOwn, version)
+	}
+	return nil
 }
 
 // ofFamily returns the names of family f among names, sorted, each once.

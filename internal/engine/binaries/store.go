@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/windows-op-readiness/windows-op-readiness/internal/engine/binaries/suite"
+
+	"github.com/windows-op-readiness/windows-op-readiness/internal/whole"
 )
 
 // Source says where binaries may come from.
@@ -105,6 +107,9 @@ func (s *Store) Get(ctx context.Context, kubernetesVersion string, names ...Name
 		}
 		for _, name := range part.names {
 			paths[name] = s.path(part.component, name)
+			if name == OpReadinessTest {
+				s.removeUnused(paths[name])
+			}
 		}
 	}
 	return paths, nil
@@ -145,6 +150,9 @@ func (s *Store) parts(ctx context.Context, kubernetesVersion string, names []Nam
 	}
 	for _, name := range names {
 		if _, err := ParseName(string(name)); err != nil {
+			return nil, err
+		}
+		if err := CheckVersion(name, version); err != nil {
 			return nil, err
 		}
 	}
@@ -188,7 +196,7 @@ func (s *Store) ensure(ctx context.Context, c component, names []Name) error {
 	if err := removeStale(dir); err != nil {
 		return err
 	}
-	work, err := os.MkdirTemp(dir, tempPrefix+"*")
+	work, err := os.MkdirTemp(dir, whole.Prefix+"*")
 	if err != nil {
 		return err
 	}
@@ -218,10 +226,6 @@ func (s *Store) obtain(ctx context.Context, c component, names []Name, work stri
 	return s.build(ctx, c, left, work)
 }
 
-// tempPrefix begins the names of everything in the cache that is not yet
-// complete.
-const tempPrefix = ".tmp-"
-
 // removeStale removes what an interrupted attempt has left in dir. The caller
 // holds the lock, so nobody is working there.
 func removeStale(dir string) error {
@@ -230,7 +234,7 @@ func removeStale(dir string) error {
 		return err
 	}
 	for _, entry := range entries {
-		if strings.HasPrefix(entry.Name(), tempPrefix) {
+		if strings.HasPrefix(entry.Name(), whole.Prefix) {
 			if err := os.RemoveAll(filepath.Join(dir, entry.Name())); err != nil {
 				return fmt.Errorf("removing what an interrupted attempt left: %w", err)
 			}

@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -314,6 +315,59 @@ func TestListIsSortedAndComplete(t *testing.T) {
 	}
 	if _, err := json.Marshal(entries); err != nil {
 		t.Error(err)
+	}
+}
+
+func TestOwnTestsAreForSomeVersionsOnly(t *testing.T) {
+	b := newBench(t)
+	if _, err := b.Get(context.Background(), "v1.33.4", binaries.E2ETest, binaries.OpReadinessTest); err == nil || !strings.Contains(err.Error(), "op-readiness.test is for Kubernetes 1.34 and newer") {
+		t.Errorf("got %v", err)
+	}
+	if found := b.inCache(); len(found) > 0 {
+		t.Errorf("in the cache are %q", found)
+	}
+}
+
+// Each change of the sources makes another op-readiness.test: those that nobody has
+// asked for in days go, and a run that goes on keeps its own.
+func TestUnusedBuildsOfOwnTestsAreRemoved(t *testing.T) {
+	b := newBench(t)
+	b.Source = binaries.Build
+	now := time.Date(2026, 1, 20, 3, 4, 5, 0, time.UTC)
+	b.Now = func() time.Time { return now }
+	own := b.get(binaries.OpReadinessTest, binaries.E2ETest)[binaries.OpReadinessTest]
+	dir := filepath.Dir(own)
+	const record = ".manifest.json"
+	for name, age := range map[string]time.Duration{
+		"op-readiness.test-0ld000": 4 * 24 * time.Hour, "op-readiness.test-1n0use": 24 * time.Hour, "e2e.test": 400 * 24 * time.Hour, filepath.Base(own): 400 * 24 * time.Hour,
+	} {
+		for _, file := range []string{filepath.Join(dir, name), filepath.Join(dir, name) + record} {
+			if _, err := os.Stat(file); err != nil {
+				if err := os.WriteFile(file, []byte("{}"), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		if err := os.Chtimes(filepath.Join(dir, name)+record, now.Add(-age), now.Add(-age)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := []string{"e2e.test", "e2e.test" + record, "op-readiness.test-1n0use", "op-readiness.test-1n0use" + record, filepath.Base(own), filepath.Base(own) + record}
+	slices.Sort(want)
+	for _, days := range []int{0, 1} {
+		now = now.Add(time.Duration(days) * 24 * time.Hour)
+		b.get(binaries.OpReadinessTest)
+		entries, err := os.ReadDir(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var left []string
+		for _, e := range entries {
+			left = append(left, e.Name())
+		}
+		if diff := cmp.Diff(want, left); diff != "" {
+			t.Errorf("after %d days: %s", days, diff)
+		}
 	}
 }
 

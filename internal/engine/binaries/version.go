@@ -3,7 +3,6 @@ package binaries
 import (
 	"context"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -12,6 +11,8 @@ import (
 	"golang.org/x/mod/modfile"
 
 	"github.com/windows-op-readiness/windows-op-readiness/internal/engine/binaries/pins"
+
+	"github.com/windows-op-readiness/windows-op-readiness/internal/whole"
 )
 
 // Pinned is the newest Kubernetes version whose build is pinned module by
@@ -72,7 +73,7 @@ func (s *Store) etcdVersion(ctx context.Context, version string) (string, error)
 	if err := os.MkdirAll(filepath.Dir(memo), 0o755); err != nil {
 		return "", err
 	}
-	return etcd, writeFile(memo, mod, 0o644)
+	return etcd, whole.WriteFile(memo, mod, 0o644)
 }
 
 func requiredEtcd(version string, mod []byte) (string, error) {
@@ -86,28 +87,4 @@ func requiredEtcd(version string, mod []byte) (string, error) {
 		}
 	}
 	return "", fmt.Errorf("the go.mod of Kubernetes %s does not require %s: cannot tell which etcd it needs", version, etcdModule)
-}
-
-// writeFile writes data to path so that path holds either its old content or
-// all of data, whatever happens in between.
-func writeFile(path string, data []byte, mode fs.FileMode) error {
-	temp, err := os.CreateTemp(filepath.Dir(path), tempPrefix+"*")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(temp.Name())
-	_, err = temp.Write(data)
-	if err == nil {
-		err = temp.Chmod(mode)
-	}
-	if err == nil {
-		err = temp.Sync()
-	}
-	if closing := temp.Close(); err == nil {
-		err = closing
-	}
-	if err != nil {
-		return fmt.Errorf("writing %s: %w", path, err)
-	}
-	return os.Rename(temp.Name(), path)
 }

@@ -6,11 +6,14 @@ import (
 	"strings"
 
 	"github.com/windows-op-readiness/windows-op-readiness/internal/outcome/result"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/text"
 	"github.com/windows-op-readiness/windows-op-readiness/specs"
 )
 
-// WriteCommands writes a shell script that runs a plan by hand.
-func WriteCommands(w io.Writer, p *result.Plan) error {
+// WriteCommands writes a shell script that runs a plan by hand. binaries are the paths
+// of the suites' test binaries; for one that has none, fetch returns the command that
+// prints it.
+func WriteCommands(w io.Writer, p *result.Plan, binaries map[specs.Suite]string, fetch func(specs.Suite) []string) error {
 	fmt.Fprintf(w, "# Kubernetes %s; run each line by itself, with KUBECONFIG set\n", p.KubernetesVersion)
 	flags := Flags{Provider: p.Provider}
 	var names []string
@@ -22,17 +25,28 @@ func WriteCommands(w io.Writer, p *result.Plan) error {
 				continue
 			}
 		}
-		fmt.Fprintf(w, "\n# %s, %s: %d tests\n", t.Phase, t.Conditions, len(names))
-		line := specs.SuiteOf(t.Name).Program()
-		for _, arg := range append(append(flags.Args(), "--ginkgo.v"), FocusArgs(names)...) {
-			line += " " + shellQuote(arg)
+		fmt.Fprintf(w, "\n# %s, %s: %s\n", t.Phase, t.Conditions, text.Count(len(names), "test"))
+		suite := specs.SuiteOf(t.Name)
+		line := shellQuote(binaries[suite])
+		if binaries[suite] == "" {
+			line = `"$(` + shellLine(fetch(suite)) + `)"`
 		}
-		if _, err := fmt.Fprintln(w, line); err != nil {
+		args := append(append(flags.Args(), "--ginkgo.v"), FocusArgs(names)...)
+		if _, err := fmt.Fprintln(w, line, shellLine(args)); err != nil {
 			return err
 		}
 		names = nil
 	}
 	return nil
+}
+
+// shellLine writes words for a POSIX shell.
+func shellLine(words []string) string {
+	quoted := make([]string, len(words))
+	for i, word := range words {
+		quoted[i] = shellQuote(word)
+	}
+	return strings.Join(quoted, " ")
 }
 
 // shellQuote quotes a word for a POSIX shell where it must be.

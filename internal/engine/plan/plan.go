@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/windows-op-readiness/windows-op-readiness/internal/outcome/result"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/text"
 	"github.com/windows-op-readiness/windows-op-readiness/specs"
 )
 
@@ -139,7 +140,7 @@ func match(c *specs.Case, s specs.Selector, list *specs.TestList) ([]specs.Liste
 	case len(found) == 0:
 		return nil, fmt.Errorf("case %s: focus %q matches no test of %s: a case that tests nothing is refused; see 'op-readiness specs lint'", c.ID, s.Focus, of)
 	case s.Expect > 0 && len(found) != s.Expect:
-		return nil, fmt.Errorf("case %s: focus %q matches %d tests of %s, and %d are expected; see 'op-readiness specs lint'", c.ID, s.Focus, len(found), of, s.Expect)
+		return nil, fmt.Errorf("case %s: focus %q matches %s of %s, and %d are expected; see 'op-readiness specs lint'", c.ID, s.Focus, text.Count(len(found), "test"), of, s.Expect)
 	}
 	return found, nil
 }

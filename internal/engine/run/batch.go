@@ -466,7 +466,7 @@ func (b *batch) settle(path, unfinished string, ended bool, doubts []e2e.Contrad
 	}
 	a := account{
 		said: b.said, doubts: doubts, failures: b.suites, report: report, unreadable: err,
-		exit: b.Exit, clean: ended, ending: b.ending(), stopped: b.cause, idle: b.idle, ours: b.ours,
+		program: b.program(), exit: b.Exit, clean: ended, ending: b.ending(), stopped: b.cause, idle: b.idle, ours: b.ours,
 	}
 	r := a.reconcile()
 	b.Stopped, b.Reconciled = b.cause, report != nil && len(r.suites) == 0
@@ -538,7 +538,7 @@ func (b *batch) unanswered(t *result.PlannedTest, a *account, failures []result.
 	case byItself && spoke && len(failures) > 0 && failures[0].Node != reconciliation:
 		b.finish(t, result.TestError, fmt.Sprintf("it did not run: %s failed: %s", failures[0].Node, failures[0].Message))
 	case byItself && spoke:
-		b.finish(t, result.TestError, "neither e2e.test's output nor its report has a result of it, though "+a.ending)
+		b.finish(t, result.TestError, fmt.Sprintf("neither %s's output nor its report has a result of it, though %s", a.program, a.ending))
 	}
 }
 

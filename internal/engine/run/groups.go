@@ -11,6 +11,7 @@ import (
 
 	"github.com/windows-op-readiness/windows-op-readiness/internal/outcome/result"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/outcome/verdict"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/text"
 	"github.com/windows-op-readiness/windows-op-readiness/specs"
 )
 
@@ -60,7 +61,7 @@ func (e *engine) exhaust(ctx context.Context, group []*result.PlannedTest) {
 			if len(due) == 0 {
 				return
 			}
-			e.Observer.Note(fmt.Sprintf("running %d tests again", len(due)))
+			e.Observer.Note(fmt.Sprintf("running %s again", text.Count(len(due), "test")))
 		}
 		if len(due) > 0 { // a run that goes on may have only retries left
 			e.runGroup(ctx, due)
@@ -174,7 +175,7 @@ func (e *engine) runLane(ctx context.Context, tests []*result.PlannedTest) {
 		rest := slices.DeleteFunc(slices.Clone(tests), func(t *result.PlannedTest) bool { return b.finished[t.ID] })
 		if len(rest) == len(tests) && !e.isStopped() {
 			for _, t := range rest {
-				b.finish(t, result.TestError, fmt.Sprintf("%s ran none of %d tests: %s", b.program(), len(rest), b.ending()))
+				b.finish(t, result.TestError, fmt.Sprintf("%s ran none of %s: %s", b.program(), text.Count(len(rest), "test"), b.ending()))
 			}
 			return
 		}

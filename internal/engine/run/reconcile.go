@@ -12,6 +12,7 @@ import (
 
 // account is all that is known of an e2e.test process when it has ended.
 type account struct {
+	program string // its name
 	// said are the ends of tests in the output, by name; doubts is where the
 	// output contradicts itself, and failures what failed in it outside of tests.
 	said     map[string]e2e.Finished
@@ -113,7 +114,7 @@ func (a *account) process() []result.Suite {
 		add("suite", strings.Join(a.report.Reasons, "; "))
 	}
 	if a.clean && a.report == nil && !silent {
-		add("report", fmt.Sprintf("e2e.test ended by itself and left no readable report: %v", a.unreadable))
+		add("report", fmt.Sprintf("%s ended by itself and left no readable report: %v", a.program, a.unreadable))
 	}
 	return all
 }
@@ -202,9 +203,9 @@ func (a *account) compareExit(r *reckoning, nodes bool) {
 	switch {
 	case !a.clean:
 	case a.exit == success && failed:
-		r.contradicts("e2e.test ended with %s, and there were failures", a.exit)
+		r.contradicts("%s ended with %s, and there were failures", a.program, a.exit)
 	case a.exit != success && !failed && !silent && a.stopped == "":
-		r.contradicts("e2e.test ended with %s, and nothing failed", a.exit)
+		r.contradicts("%s ended with %s, and nothing failed", a.program, a.exit)
 	}
 }
 

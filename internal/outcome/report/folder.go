@@ -22,6 +22,11 @@ func WriteFolder(folder *result.Folder, run *result.Run, j *verdict.Judgement, n
 	if err != nil {
 		return err
 	}
+	pulls, err := pullJUnit(run)
+	if err != nil {
+		return err
+	}
+	files = append(files, pulls...)
 	written := map[string]bool{}
 	for _, f := range files {
 		if err := folder.WriteFile(f.Name, f.Data); err != nil {

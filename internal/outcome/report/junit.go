@@ -50,7 +50,7 @@ func JUnit(j *verdict.Judgement) ([]junit.File, error) {
 	var cases []junit.Case
 	for _, s := range j.Suites {
 		cases = append(cases, junit.Case{
-			Name:    strings.TrimSpace(fmt.Sprintf("batch %s %s", s.Batch, s.Node)),
+			Name:    s.Name(),
 			Failure: failure(errorType, "", s.Message),
 		})
 	}

@@ -10,11 +10,12 @@ import (
 	"strings"
 	"time"
 
-	"github.com/jedib0t/go-pretty/v6/text"
+	pretty "github.com/jedib0t/go-pretty/v6/text"
 
 	"github.com/windows-op-readiness/windows-op-readiness/internal/outcome/result"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/outcome/verdict"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/shown"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/text"
 	"github.com/windows-op-readiness/windows-op-readiness/specs"
 )
 
@@ -89,7 +90,7 @@ func (r *Results) Write(w io.Writer, format Format) error {
 	case FormatMarkdown:
 		return r.writeMarkdown(w)
 	case FormatCSV:
-		return r.cases(maxCSV).Write(w, FormatCSV)
+		return r.cases(maxCSV, true).Write(w, FormatCSV)
 	default:
 		j := r.Judgement
 		t := Table{Value: jsonResults{
@@ -126,11 +127,11 @@ func aboutRun(run *result.Run) string {
 		name := map[specs.OS]string{specs.Windows: "Windows", specs.Linux: "Linux"}[os]
 		switch simulated {
 		case 0:
-			return fmt.Sprintf("%d %s nodes", all, name)
+			return text.Count(all, name+" node")
 		case all:
-			return fmt.Sprintf("%d simulated %s nodes", all, name)
+			return text.Count(all, "simulated "+name+" node")
 		}
-		return fmt.Sprintf("%d %s nodes (%d simulated)", all, name, simulated)
+		return fmt.Sprintf("%s (%d simulated)", text.Count(all, name+" node"), simulated)
 	}
 	return fmt.Sprintf("Kubernetes %s, e2e.test %s, %s and %s",
 		short(f.ServerVersion, maxText), short(run.Manifest.E2EVersion, maxText), nodes(specs.Linux), nodes(specs.Windows))
@@ -182,9 +183,9 @@ func (r *Results) writeTable(w io.Writer) error {
 			fmt.Fprintf(&b, "\n… and %d more failures outside of any test\n", len(j.Suites)-i)
 			break
 		}
-		fmt.Fprintf(&b, "\nOutside of any test, batch %s, %s:\n  %s\n", short(s.Batch, maxText), short(s.Node, maxText), short(gist(s.Message), maxText))
+		fmt.Fprintf(&b, "\nOutside of any test, %s:\n  %s\n", short(s.Name(), maxText), short(gist(s.Message), maxText))
 	}
-	for _, note := range j.Beside {
+	for _, note := range append(notPulled(r.Run), j.Beside...) {
 		fmt.Fprintf(&b, "\n%s\n", shown.Line(note))
 	}
 	fmt.Fprintf(&b, "\n%s\n", verdictLine(j))
@@ -209,10 +210,11 @@ func (r *Results) writeMarkdown(w io.Writer) error {
 	for _, reason := range reasons(j) {
 		fmt.Fprintf(&b, "- %s\n", markdown(reason))
 	}
-	for _, note := range j.Beside {
+	notes := append(notPulled(r.Run), j.Beside...)
+	for _, note := range notes {
 		fmt.Fprintf(&b, "- %s\n", markdown(shown.Line(note)))
 	}
-	if len(j.Reasons)+len(j.Beside) > 0 {
+	if len(j.Reasons)+len(notes) > 0 {
 		fmt.Fprintln(&b)
 	}
 	if err := r.categories().Write(&b, FormatMarkdown); err != nil {
@@ -222,7 +224,8 @@ func (r *Results) writeMarkdown(w io.Writer) error {
 		fmt.Fprintf(&b, "\n%s\n", markdown(doesNotGate))
 	}
 	fmt.Fprintln(&b)
-	if err := r.cases(maxText).Write(&b, FormatMarkdown); err != nil {
+	some := slices.ContainsFunc(j.Cases, func(c verdict.CaseResult) bool { return len(c.Measured()) > 0 })
+	if err := r.cases(maxText, some).Write(&b, FormatMarkdown); err != nil {
 		return err
 	}
 	_, err := w.Write(b.Bytes())
@@ -230,7 +233,7 @@ func (r *Results) writeMarkdown(w io.Writer) error {
 }
 
 func (r *Results) someDoNotGate() bool {
-	return slices.ContainsFunc(r.Judgement.Categories, func(c verdict.CategoryResult) bool { return !c.Gates })
+	return slices.ContainsFunc(r.Judgement.Categories, func(c verdict.CategoryResult) bool { return !c.Category.Gates() })
 }
 
 // reasons are why the verdict is not "ready". Where many cases are, those of
@@ -289,7 +292,7 @@ func (r *Results) list(w io.Writer) {
 		width = defaultWidth
 	}
 	paragraph := func(s string) {
-		for _, line := range strings.Split(text.WrapSoft(s, width-column-len(gap)), "\n") {
+		for _, line := range strings.Split(pretty.WrapSoft(s, width-column-len(gap)), "\n") {
 			fmt.Fprintf(w, "%*s%s%s\n", column, "", gap, strings.TrimRight(line, " "))
 		}
 	}
@@ -316,10 +319,10 @@ func (r *Results) list(w io.Writer) {
 			if reason := why(c, maxText); reason != "" {
 				paragraph("→ " + reason)
 			}
-			figures := measured(c)
+			figures := c.Measured()
 			for k, m := range figures {
 				if k == maxFigures {
-					paragraph(fmt.Sprintf("… and %d more figures", len(figures)-k))
+					paragraph(moreFigures(figures))
 					break
 				}
 				paragraph(short(m.String(), maxText))
@@ -328,15 +331,24 @@ func (r *Results) list(w io.Writer) {
 	}
 }
 
-// measured are the figures of the newest attempts of a case's tests.
-func measured(c *verdict.CaseResult) []result.Measurement {
-	var out []result.Measurement
-	for i := range c.Tests {
-		if attempts := c.Tests[i].Attempts; len(attempts) > 0 {
-			out = append(out, attempts[len(attempts)-1].Measured...)
+// Figures are those of the newest attempts of a case's tests in one line, as many as
+// are shown of a case: "rescheduling, median: 1.2s; deletions: 7".
+func Figures(c *verdict.CaseResult) string {
+	var parts []string
+	figures := c.Measured()
+	for i, m := range figures {
+		if i == maxFigures {
+			parts = append(parts, moreFigures(figures))
+			break
 		}
+		parts = append(parts, m.String())
 	}
-	return out
+	return strings.Join(parts, "; ")
+}
+
+// moreFigures counts those that are not shown.
+func moreFigures(figures []result.Measurement) string {
+	return fmt.Sprintf("… and %d more figures", len(figures)-maxFigures)
 }
 
 // columns name the outcomes, shortly.
@@ -362,7 +374,7 @@ func (r *Results) categories() *Table {
 	t.Header = append(t.Header, "Time")
 	for _, c := range r.Judgement.Categories {
 		word := string(c.Verdict)
-		if !c.Gates {
+		if !c.Category.Gates() {
 			word += " *"
 		}
 		row := []string{short(string(c.Category), maxText), word, strconv.Itoa(c.Counts.Proven), strconv.Itoa(c.Counts.Parts), strconv.Itoa(c.Counts.Total)}
@@ -396,18 +408,26 @@ func count(n int) string {
 	return strconv.Itoa(n)
 }
 
-// cases is one row per case, with at most limit bytes in a cell.
-func (r *Results) cases(limit int) *Table {
+// cases is one row per case, with at most limit bytes in a cell; measured adds what
+// tests measured.
+func (r *Results) cases(limit int, measured bool) *Table {
 	t := &Table{Header: []string{"Case", "Outcome", "Time", "Requirement", "Why"}}
+	if measured {
+		t.Header = append(t.Header, "Measured")
+	}
 	for i := range r.Judgement.Cases {
 		c := &r.Judgement.Cases[i]
-		t.Rows = append(t.Rows, []string{
+		row := []string{
 			short(c.Case.ID, limit),
 			strings.TrimSpace(string(c.Outcome) + " " + caseNote(c)),
 			seconds(c.Seconds),
 			short(c.Case.Requirement, limit),
 			why(c, limit),
-		})
+		}
+		if measured {
+			row = append(row, short(Figures(c), limit))
+		}
+		t.Rows = append(t.Rows, row)
 	}
 	return t
 }
@@ -434,7 +454,7 @@ func why(c *verdict.CaseResult, limit int) string {
 	parts := []string{}
 	switch reason := strings.TrimSuffix(gist(c.Reason), "."); {
 	case reason == "":
-	case c.Outcome == verdict.NotImplemented:
+	case c.Outcome == verdict.NotImplemented && c.Reason == c.Case.Missing:
 		parts = append(parts, "Missing: "+reason)
 	default:
 		parts = append(parts, reason)

@@ -28,6 +28,9 @@ const (
 	TestMeasured  EventType = "test-measured"
 	SuiteFailed   EventType = "suite-failed"
 	PodObserved   EventType = "pod"
+	// ClusterLeft comes after RunFinished: the cluster that was made for the run
+	// could not be removed. Its Suite says what is left.
+	ClusterLeft EventType = "cluster-left"
 )
 
 // Event is one line of results.jsonl. Which fields are set depends on Type.
@@ -164,15 +167,30 @@ type Decision struct {
 	Reason  string `json:"reason"`
 }
 
-// Suite is a failure outside of any test: in BeforeSuite, AfterSuite, or of
-// the process itself.
+// Suite is a failure outside of any test: in BeforeSuite, AfterSuite, of the process
+// itself, or of the removal of the cluster.
 type Suite struct {
-	Batch   string `json:"batch"`
+	// Batch is "" for the cluster.
+	Batch   string `json:"batch,omitempty"`
 	Node    string `json:"node"`
 	Message string `json:"message"`
 	// Contradiction says that the output, ginkgo's report and the exit code tell
 	// different stories. No later batch makes up for that.
 	Contradiction bool `json:"contradiction,omitempty"`
+}
+
+// Teardown is the Node of a [ClusterLeft].
+const Teardown = "cluster teardown"
+
+// Left reports whether it says what was left of the cluster.
+func (s *Suite) Left() bool { return s.Batch == "" && s.Node == Teardown }
+
+// Name is what failed, such as "batch 03 [BeforeSuite]".
+func (s *Suite) Name() string {
+	if s.Batch == "" {
+		return s.Node
+	}
+	return strings.TrimSpace("batch " + s.Batch + " " + s.Node)
 }
 
 // Pod is what was observed of one pod of one attempt of a test.

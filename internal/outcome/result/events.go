@@ -112,7 +112,7 @@ func (e *Event) lacks() string {
 		if e.Test == nil {
 			return "a test"
 		}
-	case SuiteFailed:
+	case SuiteFailed, ClusterLeft:
 		if e.Suite == nil {
 			return "a suite failure"
 		}

@@ -16,6 +16,8 @@ import (
 	"github.com/gofrs/flock"
 
 	"github.com/windows-op-readiness/windows-op-readiness/internal/text"
+
+	"github.com/windows-op-readiness/windows-op-readiness/internal/whole"
 )
 
 // The names of the files in a results folder.
@@ -219,16 +221,13 @@ func sameFile(lock *flock.Flock) bool {
 	return err == nil && os.SameFile(locked, there)
 }
 
-// tempPrefix begins the names of files that are being written.
-const tempPrefix = ".tmp-"
-
 func (f *Folder) dropTemporary() error {
 	entries, err := os.ReadDir(f.dir)
 	if err != nil {
 		return fmt.Errorf("report folder: %w", err)
 	}
 	for _, e := range entries {
-		if strings.HasPrefix(e.Name(), tempPrefix) {
+		if strings.HasPrefix(e.Name(), whole.Prefix) {
 			if err := os.Remove(f.Path(e.Name())); err != nil {
 				return fmt.Errorf("report folder: %w", err)
 			}
@@ -409,25 +408,7 @@ func (f *Folder) WriteJSON(name string, v any) error {
 
 // WriteFile writes a file in one step, as [Folder.WriteJSON] does.
 func (f *Folder) WriteFile(name string, data []byte) error {
-	temp, err := os.CreateTemp(f.dir, tempPrefix+"*")
-	if err != nil {
-		return fmt.Errorf("writing %s: %w", name, err)
-	}
-	defer os.Remove(temp.Name())
-	_, err = temp.Write(data)
-	if err == nil {
-		err = temp.Chmod(0o644)
-	}
-	if closeErr := temp.Close(); err == nil {
-		err = closeErr
-	}
-	if err == nil {
-		err = os.Rename(temp.Name(), f.Path(name))
-	}
-	if err != nil {
-		return fmt.Errorf("writing %s: %w", f.Path(name), err)
-	}
-	return nil
+	return whole.WriteFile(f.Path(name), data, 0o644)
 }
 
 // Close lets go of the folder.

@@ -44,8 +44,10 @@ type Manifest struct {
 	Locks []string `json:"locks,omitempty"`
 	// Steering says how pods could be put where a case wants them; "" where
 	// they could not.
-	Steering string    `json:"steering,omitempty"`
-	Started  time.Time `json:"started"`
+	Steering string `json:"steering,omitempty"`
+	// Pulls are the images that nodes were to pull before the tests.
+	Pulls   []Pull    `json:"pulls,omitempty"`
+	Started time.Time `json:"started"`
 	// Finished is zero while the run goes on, and after it was killed.
 	Finished    time.Time `json:"finished,omitzero"`
 	Interrupted bool      `json:"interrupted,omitempty"`

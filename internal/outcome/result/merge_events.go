@@ -58,18 +58,23 @@ func (r *Run) Save(dir string) (*Folder, error) {
 // execution of its own, and then what the merge itself has to say.
 func (m *merge) events(take func(...Event) error) error {
 	counts := map[string]int{} // attempts of a test so far, by its id in the plan
-	var decided []Event
+	var decided, left []Event
 	for _, g := range m.groups {
 		for _, s := range g.sources {
 			a := &adapter{merge: m, group: g, source: s, name: m.name(g, s), counts: counts, take: take}
 			if err := a.all(); err != nil {
 				return err
 			}
+			for _, suite := range s.run.Suites {
+				if suite.Left() {
+					left = append(left, Event{Time: m.manifest.Finished, Type: ClusterLeft, Suite: &suite})
+				}
+			}
 		}
 		decided = append(decided, m.decisions(g)...)
 	}
 	begin := Event{Time: m.manifest.Finished, Type: RunStarted}
-	return take(slices.Concat([]Event{begin}, decided, []Event{{Time: m.manifest.Finished, Type: RunFinished}})...)
+	return take(slices.Concat([]Event{begin}, decided, []Event{{Time: m.manifest.Finished, Type: RunFinished}}, left)...)
 }
 
 // decisions are what the newest executions of a run say of the cases that they

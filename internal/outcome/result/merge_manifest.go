@@ -17,7 +17,7 @@ import (
 // describe makes the manifest of the whole.
 func (m *merge) describe() {
 	whole := *m.newest().first().Manifest
-	whole.Shards, whole.Problems, whole.Notes, whole.Runs, whole.Locks = nil, nil, nil, nil, nil
+	whole.Shards, whole.Problems, whole.Notes, whole.Runs, whole.Locks, whole.Pulls = nil, nil, nil, nil, nil, nil
 	whole.Shard, whole.Attempt, whole.PlanDigest = 0, 1, m.plan.Digest
 	whole.Reopen()
 	for _, g := range m.groups {
@@ -215,9 +215,9 @@ func (m *merge) differences() (problems, notes []string) {
 	}
 	for _, e := range all {
 		// One that has no test of op-readiness.test is of any.
-		if hash := e.manifest.SuiteHash; hash != "" && hash != suite.manifest.SuiteHash {
-			problems = append(problems, fmt.Sprintf("not of one kind: the hash of op-readiness.test's sources is %s in %s, and %s in %s",
-				Cut(shown.Line(hash), 200), e.name, Cut(shown.Line(suite.manifest.SuiteHash), 200), suite.name))
+		if e.manifest.SuiteHash != "" {
+			p, _ := unequal(e, suite, func(e execution) []property { return suiteOf(e.manifest) })
+			problems = append(problems, p...)
 		}
 		if known && e.manifest.Source.Commit == "" {
 			problems = append(problems, fmt.Sprintf("%s does not say which commit it tested, and others do", e.name))
@@ -249,12 +249,18 @@ func (e execution) unlike(other execution, oneRun bool) (problems, notes []strin
 			problems = append(problems, text+": whether their standard is the same is not known")
 		}
 	}
-	own := kindOf(e.plan, a)
-	for i, k := range kindOf(other.plan, b) {
+	p, n := unequal(e, other, func(e execution) []property { return kindOf(e.plan, e.manifest) })
+	return append(problems, p...), append(notes, n...)
+}
+
+// unequal says in which of their properties two executions differ.
+func unequal(a, b execution, of func(execution) []property) (problems, notes []string) {
+	own := of(a)
+	for i, k := range of(b) {
 		if own[i].value == k.value {
 			continue
 		}
-		text := fmt.Sprintf("%s is %s in %s, and %s in %s", k.what, Cut(shown.Line(own[i].value), 200), e.name, Cut(shown.Line(k.value), 200), other.name)
+		text := fmt.Sprintf("%s is %s in %s, and %s in %s", k.what, Cut(shown.Line(own[i].value), 200), a.name, Cut(shown.Line(k.value), 200), b.name)
 		if k.hint {
 			notes = append(notes, text+".")
 		} else {
@@ -311,6 +317,16 @@ func kindOf(p *Plan, m *Manifest) []property {
 		{what: "what was declared", value: fmt.Sprintf("air-gapped %t, reboots allowed %t, without %v", m.Declared.AirGapped, m.Declared.Reboot, slices.Sorted(slices.Values(m.Declared.Without)))},
 		{what: "how pods are steered", value: cmp.Or(m.Steering, "not at all")},
 		{what: "the e2e provider", value: p.Provider},
+		{what: "what e2e.test is given (--e2e-arg)", value: cmp.Or(strings.Join(m.Settings.E2EArgs, " "), "nothing"), hint: true},
+	}
+}
+
+// suiteOf is which op-readiness.test ran, and how: its arguments change what its
+// tests observe.
+func suiteOf(m *Manifest) []property {
+	return []property{
+		{what: "the hash of op-readiness.test's sources", value: m.SuiteHash},
+		{what: "what op-readiness.test is given (--suite-arg)", value: cmp.Or(strings.Join(m.Settings.SuiteArgs, " "), "nothing")},
 	}
 }
 

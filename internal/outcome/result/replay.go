@@ -74,6 +74,8 @@ func (p *replay) take(e *Event, line int) {
 			p.problemf("%s failed in batch %s, which does not run", Cut(e.Suite.Node, 100), Cut(e.Suite.Batch, 100))
 		}
 		p.run.Suites = append(p.run.Suites, *e.Suite)
+	case ClusterLeft:
+		p.run.Suites = append(p.run.Suites, Suite{Node: Teardown, Message: e.Suite.Message})
 	case PodObserved:
 		p.podObserved(e.Pod)
 	default:
@@ -86,6 +88,7 @@ func (p *replay) take(e *Event, line int) {
 func (p *replay) inOrder(e *Event) {
 	switch {
 	case e.Type == RunStarted, e.Type == CaseDecided:
+	case e.Type == ClusterLeft && p.ended:
 	case p.ended:
 		p.problemf("%s after the run had ended", Cut(string(e.Type), 100))
 	case !p.begun:
@@ -99,8 +102,10 @@ func (p *replay) inOrder(e *Event) {
 }
 
 // begin begins an execution: the first, or one that goes on after a kill. What
-// the one before had not brought to its end is nobody's.
+// the one before had not brought to its end is nobody's, and the cluster that it left
+// has the same name, so that it is removed before it is made again.
 func (p *replay) begin() {
+	p.run.Suites = slices.DeleteFunc(p.run.Suites, func(s Suite) bool { return s.Left() })
 	p.run.Executions++
 	p.run.Finished, p.run.Interrupted, p.run.OutOfTime = false, false, false
 	p.begun, p.ended, p.pods = true, false, nil

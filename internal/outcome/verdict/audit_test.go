@@ -178,7 +178,7 @@ func TestForbiddenImages(t *testing.T) {
 	}
 	with := func(id, image string, os specs.OS) *result.Run {
 		run := copyOf(base)
-		run.Pods = append(run.Pods, result.Pod{Test: id, Attempt: 1, Namespace: "z", Name: "_helper", Node: "n", OS: os, Images: []string{image}})
+		run.Pods = append(run.Pods, result.Pod{Test: id, Attempt: 1, Namespace: "z", Name: "_helper", Node: "n", OS: os, WindowsBuild: map[specs.OS]string{specs.Windows: "10.0.20348"}[os], Images: []string{image}})
 		return run
 	}
 	for i := range p.Cases {

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/windows-op-readiness/windows-op-readiness/internal/outcome/result"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/text"
 	"github.com/windows-op-readiness/windows-op-readiness/specs"
 )
 
@@ -205,7 +206,7 @@ func nowhereToRun(c *result.PlannedCase, m *result.Manifest) string {
 		case 0:
 			return fmt.Sprintf("the cluster has no %snode, and the case needs containers that run", system)
 		case simulated:
-			return fmt.Sprintf("all %d %snodes are simulated, and the case needs containers that run", nodes, system)
+			return text.AllAre(nodes, system+"node") + " simulated, and the case needs containers that run"
 		}
 	}
 	return ""

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/windows-op-readiness/windows-op-readiness/internal/outcome/result"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/text"
 	"github.com/windows-op-readiness/windows-op-readiness/specs"
 )
 
@@ -93,6 +94,17 @@ func (c *CaseResult) count(cases map[Outcome]int, trials *map[Outcome]int) {
 	(*trials)[c.Outcome]++
 }
 
+// Measured are the figures of the newest attempts of the case's tests.
+func (c *CaseResult) Measured() []result.Measurement {
+	var out []result.Measurement
+	for i := range c.Tests {
+		if attempts := c.Tests[i].Attempts; len(attempts) > 0 {
+			out = append(out, attempts[len(attempts)-1].Measured...)
+		}
+	}
+	return out
+}
+
 // SumsUp reports whether the case is a rule that sums other cases up.
 func (c *CaseResult) SumsUp() bool { return c.Case.Kind == specs.Rule && sumsUp(c.Case.Check) }
 
@@ -133,6 +145,7 @@ func Judge(run *result.Run) *Judgement {
 			out.Cases = append(out.Cases, j.judge(c))
 		}
 	}
+	onTrial(out.Cases)
 	standard := out.Scope.standard(run.Plan)
 	tested := categories(standard, out.Cases)
 	var rules []CaseResult
@@ -157,6 +170,21 @@ func Judge(run *result.Run) *Judgement {
 	}
 	out.conclude(run)
 	return out
+}
+
+// onTrial says of the cases without a test which of the others is theirs, on trial.
+func onTrial(cases []CaseResult) {
+	trials := map[string]string{}
+	for i := range cases {
+		if c := cases[i].Case; c.Kind == specs.Trial {
+			trials[c.Proves()] = c.ID
+		}
+	}
+	for i := range cases {
+		if c := &cases[i]; c.Outcome == NotImplemented && trials[c.Case.ID] != "" {
+			c.Reason = fmt.Sprintf("no test that counts yet: %s is on trial", trials[c.Case.ID])
+		}
+	}
 }
 
 type judge struct {
@@ -190,7 +218,7 @@ func (j *judge) whyVoid(batch string) string {
 	}
 	why, known := j.void[batch]
 	if !known && !j.run.Sound(batch) {
-		why = "its e2e.test left no report of ginkgo's that agrees"
+		why = "its process left no report of ginkgo's that agrees"
 		for _, s := range j.run.Suites {
 			if s.Batch == batch {
 				why = fmt.Sprintf("%s of its batch failed: %s", s.Node, s.Message)
@@ -308,9 +336,9 @@ func withoutWindows(f *result.Facts) string {
 	case windows == 0:
 		return "the cluster has no Windows node: nothing here shows that Windows works"
 	case windows == simulated:
-		return fmt.Sprintf("all %d Windows nodes are simulated: nothing here shows that Windows works", simulated)
+		return text.AllAre(simulated, "Windows node") + " simulated: nothing here shows that Windows works"
 	}
-	return fmt.Sprintf("none of the %d Windows nodes that are not simulated is ready and can be scheduled to: nothing here shows that Windows works", windows-simulated)
+	return "no Windows node is real, ready and can be scheduled to: nothing here shows that Windows works"
 }
 
 // maxNotes is how many notes of a merge stand beside a verdict.
@@ -353,7 +381,7 @@ func (j *Judgement) conclude(run *result.Run) {
 		open = append(open, "passed on simulated nodes, which shows nothing of Windows: "+strings.Join(simulated, ", "))
 	}
 	for _, s := range j.Suites {
-		open = append(open, fmt.Sprintf("%s of batch %s failed", s.Node, s.Batch))
+		open = append(open, s.Name()+" failed")
 	}
 	open = append(open, run.Problems...)
 	switch {

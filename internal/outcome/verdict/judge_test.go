@@ -152,6 +152,24 @@ func TestRulesOfTheCluster(t *testing.T) {
 			t.Errorf("%s: reason %q, beside %q", build, rule.Reason, j.Beside)
 		}
 	}
+	// The nodes of pods count, also where they joined when the facts had been read.
+	for build, of := range map[string]struct {
+		outcome verdict.Outcome
+		reason  string
+	}{
+		"10.0.20348": {verdict.Passed, ""}, "10.0.26100": {verdict.Passed, "pods were on nodes that joined later: the standard names 2019 and 2022"},
+		"10.0.22631": {verdict.Failed, "late runs 10.0.22631"}, "": {verdict.NotTested, "pods were on nodes that joined later: nodes without the label"},
+	} {
+		run := copyOf(base)
+		for i := range run.Pods {
+			if p := &run.Pods[i]; p.OS == specs.Windows && p.Test == run.Pods[0].Test {
+				p.Node, p.WindowsBuild = "late", build
+			}
+		}
+		if got := outcomeOf(t, verdict.Judge(run), "cluster-windows-os-version"); got.Outcome != of.outcome || (got.Reason == "") != (of.reason == "") || !strings.Contains(got.Reason, of.reason) {
+			t.Errorf("a node of build %q joined: %s, %s", build, got.Outcome, got.Reason)
+		}
+	}
 	// More nodes than needed do no harm, also where they cannot be used.
 	run := copyOf(base)
 	run.Manifest.Cluster.Nodes = append(run.Manifest.Cluster.Nodes,

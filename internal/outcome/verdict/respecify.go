@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/windows-op-readiness/windows-op-readiness/internal/outcome/result"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/text"
 	"github.com/windows-op-readiness/windows-op-readiness/specs"
 )
 
@@ -128,7 +129,7 @@ func (r *respecified) lacks(s specs.Selector, want result.RunConditions, names i
 	case names == 0:
 		return fmt.Sprintf("%sno test that was planned matches %s", results, s.Focus)
 	case s.Expect > 0 && names != s.Expect:
-		return fmt.Sprintf("%s%d tests were planned of the %d that match %s", results, names, s.Expect, s.Focus)
+		return fmt.Sprintf("%s%s planned of the %d that match %s", results, text.Count(names, "test"), s.Expect, s.Focus)
 	case len(found) < names:
 		return fmt.Sprintf("%sits tests were planned %q, and not %q", results, strings.Join(otherwise, ", "), want.String())
 	}

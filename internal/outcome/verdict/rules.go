@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/windows-op-readiness/windows-op-readiness/internal/outcome/result"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/text"
 	"github.com/windows-op-readiness/windows-op-readiness/specs"
 )
 
@@ -43,6 +44,11 @@ func (j *judge) rule(c *result.PlannedCase, cases []CaseResult, tested []Categor
 		out.Outcome, out.Reason = j.everywhere(nodeCount)
 	case CheckWindowsVersion:
 		out.Outcome, out.Reason = j.everywhere(windowsVersion)
+		if later := j.joined(); len(later.Nodes) > 0 {
+			if o, reason := windowsVersion(later); reason != "" && (severity(o) > severity(out.Outcome) || o == out.Outcome && out.Reason == "") {
+				out.Outcome, out.Reason = o, "pods were on nodes that joined later: "+reason
+			}
+		}
 	case CheckTestImages:
 		out.Outcome, out.Reason = images(cases, func(specs.Category) bool { return true })
 	case CheckCoreImages:
@@ -116,7 +122,7 @@ func nodeCount(f *result.Facts) (Outcome, string) {
 		schedulable := func(n *result.Node) bool { return n.OS == os && n.Schedulable() }
 		all := f.Count(schedulable)
 		if f.Count(result.Counting(os)) < result.MinimumNodes {
-			missing = append(missing, fmt.Sprintf("%d schedulable %s nodes (%d simulated)", all, systemName(os), f.Simulated(schedulable)))
+			missing = append(missing, fmt.Sprintf("%s (%d simulated)", text.Count(all, "schedulable "+systemName(os)+" node"), f.Simulated(schedulable)))
 		}
 		enough = enough && all >= result.MinimumNodes
 	}
@@ -142,6 +148,40 @@ func AcceptedReleases() string {
 	}
 	return fmt.Sprintf("the standard names %s; %s is accepted because Kubernetes publishes its test images for it",
 		strings.Join(named, " and "), strings.Join(more, " and "))
+}
+
+// joined are the real Windows nodes that pods were on and that the facts, read before
+// the tests, do not have.
+func (j *judge) joined() *result.Facts {
+	type node struct {
+		shard       int
+		name, build string
+	}
+	known := map[node]bool{}
+	for _, m := range j.run.Manifests() {
+		for i := range m.Cluster.Nodes {
+			known[node{shard: m.Shard, name: m.Cluster.Nodes[i].Name}] = true
+		}
+	}
+	later := &result.Facts{}
+	for i := range j.run.Pods {
+		p := &j.run.Pods[i]
+		n := result.Node{Name: p.Node, OS: p.OS, WindowsBuild: p.WindowsBuild, Simulated: p.Simulated}
+		test := j.byID[p.Test]
+		if test == nil || p.Node == "" || !n.RealWindows() {
+			continue
+		}
+		key := node{shard: test.Shard, name: p.Node}
+		if one := j.run.ManifestOf(test.Shard); one != nil {
+			key.shard = one.Shard
+		}
+		seen := node{key.shard, p.Node, "on " + p.WindowsBuild}
+		if !known[key] && !known[seen] {
+			known[seen] = true
+			later.Nodes = append(later.Nodes, n)
+		}
+	}
+	return later
 }
 
 func windowsVersion(f *result.Facts) (Outcome, string) {
@@ -172,7 +212,7 @@ func windowsVersion(f *result.Facts) (Outcome, string) {
 	case found:
 		return Passed, ""
 	case simulated > 0:
-		return NotTested, fmt.Sprintf("all %d Windows nodes are simulated", simulated)
+		return NotTested, text.AllAre(simulated, "Windows node") + " simulated"
 	}
 	return Failed, "the cluster has no Windows node"
 }

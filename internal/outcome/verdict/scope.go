@@ -69,10 +69,7 @@ func (s Scope) String() string {
 	if s.Standard == nil {
 		return s.part()
 	}
-	count := fmt.Sprintf("%d requirements", s.Standard.Requirements)
-	if s.Standard.Requirements == 1 {
-		count = "1 requirement"
-	}
+	count := text.Count(s.Standard.Requirements, "requirement")
 	if s.Kind == ScopeStandard {
 		return fmt.Sprintf("%s of another standard (%s)", count, s.Standard.name())
 	}

@@ -91,6 +91,18 @@ func TestOwnTestsArePassedByPodsThatNameTheirSystem(t *testing.T) {
 	}
 }
 
+// What is on trial is not missing.
+func TestACaseWithoutATestNamesItsTrial(t *testing.T) {
+	const id = "core-network-distinct-pod-ips"
+	with, without := planOf(t, result.Selection{Trial: true}, 1), planOf(t, result.Selection{}, 1)
+	if got := outcomeOf(t, verdict.Judge(ideal(t, with, 1)), id); got.Outcome != verdict.NotImplemented || got.Reason != "no test that counts yet: "+id+"-trial is on trial" {
+		t.Errorf("with trials it is %s: %s", got.Outcome, got.Reason)
+	}
+	if got := outcomeOf(t, verdict.Judge(ideal(t, without, 1)), id); got.Outcome != verdict.NotImplemented || got.Reason != caseOf(without, id).Missing {
+		t.Errorf("without, it is %s: %s", got.Outcome, got.Reason)
+	}
+}
+
 // trialsOf are the ids of the cases of a plan that are on trial.
 func trialsOf(p *result.Plan) []string {
 	var ids []string
@@ -202,8 +214,9 @@ func TestTrialsDecideNothingBesideOtherRuns(t *testing.T) {
 	wantAlike(t, "a category, and one with trials", load(of("network", 0, network), of("again", 1, result.Selection{Categories: network.Categories, Trial: true}, trials[0])), load(of("network", 0, network)))
 }
 
-// Executions whose own tests are of different sources are not of one kind, whoever
-// stands between them; one without such tests is of any.
+// Executions whose own tests are of different sources, or were given different
+// arguments, are not of one kind, whoever stands between them; one without such
+// tests is of any.
 func TestSuitesThatDifferAreAProblem(t *testing.T) {
 	p := planOf(t, result.Selection{Trial: true}, 4)
 	for hashes, differ := range map[[4]string]bool{
@@ -223,5 +236,40 @@ func TestSuitesThatDifferAreAProblem(t *testing.T) {
 		if !strings.Contains(strings.Join(j.Reasons, "\n"), "not of one kind: the hash of op-readiness.test's sources is ") {
 			t.Errorf("%q: the reasons are %q", hashes, j.Reasons)
 		}
+	}
+	short := []string{"--readiness.shorten=10"}
+	for what, of := range map[string]struct {
+		hashes [2]string
+		differ bool
+	}{"both have such tests": {[2]string{"a", "a"}, true}, "one has none": {[2]string{"a", ""}, false}} {
+		dirs := shardsOf(t, planOf(t, result.Selection{Trial: true}, 2))
+		for i, dir := range dirs {
+			editManifest(t, dir, func(m *result.Manifest) {
+				if m.SuiteHash = of.hashes[i]; i == 0 {
+					m.Settings.SuiteArgs = short
+				}
+			})
+		}
+		run := merged(t, dirs...)
+		if !of.differ {
+			ready(t, what, run)
+			continue
+		}
+		j := inconclusive(t, what, run)
+		if want := "what op-readiness.test is given (--suite-arg) is --readiness.shorten=10 in shard 1 (attempt 1), and nothing in shard 2 (attempt 1)"; !strings.Contains(strings.Join(j.Reasons, "\n"), want) {
+			t.Errorf("%s: the reasons are %q", what, j.Reasons)
+		}
+	}
+}
+
+// What e2e.test is given besides changes no test: that shards differ in it is only
+// to be known.
+func TestArgumentsOfE2ETestThatDifferAreNoted(t *testing.T) {
+	dirs := shardsOf(t, planOf(t, result.Selection{}, 2))
+	editManifest(t, dirs[1], func(m *result.Manifest) { m.Settings.E2EArgs = []string{"--prepull-images=true"} })
+	run := merged(t, dirs...)
+	ready(t, "other arguments of e2e.test", run)
+	if notes := strings.Join(run.Manifest.Notes, "\n"); !strings.Contains(notes, "(--e2e-arg) is nothing in shard 1 (attempt 1), and --prepull-images=true in shard 2") {
+		t.Errorf("the notes are %q", notes)
 	}
 }

@@ -7,13 +7,14 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/windows-op-readiness/windows-op-readiness/internal/outcome/report"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/outcome/verdict"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/show/actions"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/text"
 	"github.com/windows-op-readiness/windows-op-readiness/specs"
 )
 
-// failure is a case that is not as it should be, and not on trial.
+// failure is a case that is not as it should be.
 type failure struct {
 	cell string
 	c    *verdict.CaseResult
@@ -41,11 +42,14 @@ func (r *Report) failures(limit int) (sections []string, rest int) {
 	return sections, 0
 }
 
-// Annotations are the failures, of which GitHub Actions shows a few beside the
+// Annotations are the failures but for those of trials, of which GitHub Actions shows a few beside the
 // workflow run.
 func (r *Report) Annotations() []actions.Annotation {
 	var out []actions.Annotation
 	for _, f := range r.broken() {
+		if f.onTrial() {
+			continue
+		}
 		level := actions.Error
 		if !f.c.Case.Gates() || f.c.Outcome != verdict.Failed {
 			level = actions.Warning
@@ -70,8 +74,11 @@ func (r *Report) Annotations() []actions.Annotation {
 
 func first(texts []string, n int) []string { return texts[:min(n, len(texts))] }
 
+// onTrial reports whether the failure decides nothing.
+func (f failure) onTrial() bool { return f.c.Case.Kind == specs.Trial }
+
 // broken are the failures of all cells: the new ones first, then what gates,
-// then failed before unproven before in error.
+// then failed before unproven before in error; trials come last.
 func (r *Report) broken() []failure {
 	var all []failure
 	for _, cell := range r.Cells {
@@ -83,7 +90,7 @@ func (r *Report) broken() []failure {
 		}
 		for i := range cell.Judgement.Cases {
 			c := &cell.Judgement.Cases[i]
-			if broken(c.Outcome) && !c.SumsUp() && c.Case.Kind != specs.Trial {
+			if broken(c.Outcome) && !c.SumsUp() {
 				all = append(all, failure{cell.Name, c, fresh[c.Case.ID]})
 			}
 		}
@@ -96,6 +103,9 @@ func (r *Report) broken() []failure {
 		if !f.fresh {
 			n += 100
 		}
+		if f.onTrial() {
+			n += 1000
+		}
 		return n
 	}
 	slices.SortStableFunc(all, func(a, b failure) int { return cmp.Compare(rank(a), rank(b)) })
@@ -105,11 +115,14 @@ func (r *Report) broken() []failure {
 // markdown is the failure, folded away, with the name of its cell before it.
 func (f failure) markdown(cell string) string {
 	var b strings.Builder
-	fresh := ""
-	if f.fresh {
-		fresh = ", new"
+	note := ""
+	switch {
+	case f.onTrial():
+		note = ", on trial, which decides nothing"
+	case f.fresh:
+		note = ", new"
 	}
-	fmt.Fprintf(&b, "\n<details><summary>%s%s: %s%s</summary>\n", cell, inline(f.c.Case.ID, maxID), f.c.Outcome, fresh)
+	fmt.Fprintf(&b, "\n<details><summary>%s%s: %s%s</summary>\n", cell, inline(f.c.Case.ID, maxID), f.c.Outcome, note)
 	for _, paragraph := range []string{f.requirement(), inline(f.test(), maxText), f.evidence(), block(f.c.Reason, maxMessage)} {
 		if paragraph != "" {
 			fmt.Fprintf(&b, "\n%s\n", paragraph)
@@ -149,6 +162,33 @@ func (f failure) test() string {
 		}
 	}
 	return ""
+}
+
+// measured is what tests of all cells measured, folded away, a line a case; "" for
+// nothing.
+func (r *Report) measured() string {
+	var lines []string
+	for _, cell := range r.Cells {
+		for i := range cell.Judgement.Cases {
+			c := &cell.Judgement.Cases[i]
+			figures := report.Figures(c)
+			switch {
+			case figures == "":
+				continue
+			case len(lines) == maxRows:
+				return folded("Measured", append(lines, "- and more\n"))
+			}
+			lines = append(lines, fmt.Sprintf("- %s%s: %s\n", r.prefix(cell.Name), inline(c.Case.ID, maxID), plain(figures, maxText)))
+		}
+	}
+	return folded("Measured", lines)
+}
+
+func folded(summary string, lines []string) string {
+	if len(lines) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("\n<details><summary>%s</summary>\n\n%s\n</details>\n", summary, strings.Join(lines, ""))
 }
 
 func (f failure) evidence() string {

@@ -87,12 +87,13 @@ func (r *Report) Markdown(limit int) string {
 	r.compared(&head)
 	foot := r.foot()
 	sections, rest := r.failures(limit)
-	return fit(head.String(), sections, rest, foot, limit)
+	return fit(head.String(), sections, rest, r.measured(), foot, limit)
 }
 
 // fit puts as many sections as the limit allows between head and foot, and
-// counts what is left, with the rest that no section was made of.
-func fit(head string, sections []string, rest int, foot string, limit int) string {
+// counts what is left, with the rest that no section was made of. What comes
+// beside them is left away where it does not fit.
+func fit(head string, sections []string, rest int, beside, foot string, limit int) string {
 	more := func(n int) string {
 		if n == 0 {
 			return ""
@@ -115,7 +116,11 @@ func fit(head string, sections []string, rest int, foot string, limit int) strin
 		room -= len(s)
 		shown++
 	}
-	b.WriteString(more(len(sections) + rest - shown))
+	left := more(len(sections) + rest - shown)
+	b.WriteString(left)
+	if len(left)+len(beside) <= room {
+		b.WriteString(beside)
+	}
 	b.WriteString(foot)
 	return b.String()
 }
@@ -164,7 +169,11 @@ func (r *Report) title(b *strings.Builder) {
 			subject = " of " + strings.Join(of, ", ")
 		}
 		fmt.Fprintf(b, "### %s Windows operational readiness%s: %s%s\n\n", marks[v], subject, words[v], asDeclared(j))
-		fmt.Fprintf(b, "**%s: %s** (%s). %s\n", sentence(scope(j)), worded(j), j.Counts, about(r.Cells[0].Run))
+		what := scope(j)
+		if j.Scope.Kind != verdict.ScopeCases { // ids are not words
+			what = sentence(what)
+		}
+		fmt.Fprintf(b, "**%s: %s** (%s). %s\n", what, worded(j), j.Counts, about(r.Cells[0].Run))
 		return
 	}
 	subject := text.Count(len(r.Cells), "cluster")
@@ -384,7 +393,7 @@ func (r *Report) table(b *strings.Builder) {
 		if !slices.Contains(specs.Categories(), category) {
 			s = plain(s, maxCell)
 		}
-		if !r.gates(category) {
+		if !category.Gates() {
 			free = true
 			s += " *"
 		}
@@ -439,13 +448,6 @@ func trialColumn(cells []Cell) (header, rule string, field func(specs.Category) 
 		}
 		return " " + report.OnTrial(&all) + " |"
 	}
-}
-
-func (r *Report) gates(category specs.Category) bool {
-	return slices.ContainsFunc(r.Cells, func(c Cell) bool {
-		k := categoryOf(c.Judgement, category)
-		return k != nil && k.Gates
-	})
 }
 
 // summary is a category of one of several cells.

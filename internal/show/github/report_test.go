@@ -110,8 +110,8 @@ func someRun(name string) Cell {
 		outcome{specs.CoreNetwork, "core-network.service", verdict.Flaky, "passed in attempt 2, after: timeout"},
 		outcome{specs.CoreStorage, "core-storage.config-map", verdict.Unproven, `no pod "^pod-" was observed on Windows`},
 		outcome{specs.CoreScheduling, "core-scheduling.limits", verdict.Passed, ""},
-		outcome{specs.CoreConcurrent, "core-concurrent.many", verdict.NotTested, "all 2 Windows nodes are simulated"},
-		outcome{specs.CoreConcurrent, "core-concurrent.restart", verdict.NotTested, "all 2 Windows nodes are simulated"},
+		outcome{specs.CoreConcurrent, "core-concurrent.many", verdict.NotTested, "both Windows nodes are simulated"},
+		outcome{specs.CoreConcurrent, "core-concurrent.restart", verdict.NotTested, "both Windows nodes are simulated"},
 		outcome{specs.ExtendWorker, "extend-worker.reboot", verdict.Error, "the API server went away"},
 	)
 	return cell
@@ -167,7 +167,17 @@ func TestAgainstTheBase(t *testing.T) {
 	golden.Equal(t, t.Name()+".golden.md", (&Report{Cells: []Cell{cell}}).Markdown(MaxComment))
 }
 
-// What is on trial has a column, and is nowhere else.
+// An id is not a word that begins a sentence.
+func TestIDsStandAsTheyAre(t *testing.T) {
+	cell := judged("", outcome{specs.CoreNetwork, "core-network-dns", verdict.Passed, ""})
+	cell.Judgement.Scope = verdict.Scope{Kind: verdict.ScopeCases, Cases: []string{"core-network-dns"}}
+	if text := (&Report{Cells: []Cell{cell}}).Markdown(MaxComment); !strings.Contains(text, "**core-network-dns: ready**") {
+		t.Errorf("it says\n%.300s", text)
+	}
+}
+
+// What is on trial has a column, and comes after all that counts; only the Markdown
+// shows it.
 func TestTrials(t *testing.T) {
 	tried := func(cell Cell, one, other verdict.Outcome) Cell {
 		cell = withTrials(cell, specs.CoreNetwork, map[string]verdict.Outcome{"core-network.ips-trial": one, "core-network.more-trial": other})
@@ -184,13 +194,32 @@ func TestTrials(t *testing.T) {
 	}
 	_, got, _ := strings.Cut(r.Markdown(MaxComment), "\n\\* does not gate")
 	_, want, _ := strings.Cut((&Report{Cells: []Cell{without}, Links: someLinks}).Markdown(MaxComment), "\n\\* does not gate")
-	if got != want {
+	before, _, _ := strings.Cut(want, "\nrun <code>")
+	after, same := strings.CutPrefix(got, before)
+	if !same || strings.Count(after, "on trial, which decides nothing</summary>") != 2 || strings.Count(after, "nobody has seen this fail on Windows yet") != 2 {
 		t.Errorf("after the table it says\n%s\nand without trials\n%s", got, want)
 	}
 
 	second := judged("v1.35, ltsc2025", outcome{specs.CoreNetwork, "core-network.dns", verdict.Passed, ""})
 	r = Report{Cells: []Cell{tried(someRun("v1.36, ltsc2022"), verdict.Error, verdict.Passed), tried(second, verdict.Failed, verdict.Passed)}, Links: someLinks}
 	golden.Equal(t, t.Name()+"OfAMatrix.golden.md", r.Markdown(MaxComment))
+}
+
+// What tests measured is a line a case, and left away where it does not fit.
+func TestMeasured(t *testing.T) {
+	cell := someRun("ltsc2022")
+	cell.Judgement.Cases[0].Tests = []verdict.TestResult{{Test: &result.PlannedTest{}, Attempts: []result.TestRun{
+		{Measured: []result.Measurement{{What: "of the first attempt", Figure: "9"}}},
+		{Measured: []result.Measurement{{What: "rescheduling, median", Figure: "1.2s"}, {What: "deletions", Figure: "7"}}},
+	}}}
+	const want = "\n<details><summary>Measured</summary>\n\n- <code>core-network&#46;dns</code>: rescheduling, median: 1.2s; deletions: 7\n\n</details>\n"
+	text := (&Report{Cells: []Cell{cell}, Links: someLinks}).Markdown(MaxComment)
+	if !strings.Contains(text, want+"\nrun <code>") || strings.Contains(text, "first attempt") {
+		t.Errorf("it says\n%s", text)
+	}
+	if short := (&Report{Cells: []Cell{cell}, Links: someLinks}).Markdown(len(text) - 1); strings.Contains(short, "Measured") || strings.Contains(short, "not shown") {
+		t.Errorf("with a byte less it says\n%s", short)
+	}
 }
 
 // A matrix may have lost a cell in a workflow run that failed.
@@ -287,6 +316,7 @@ func hostileReport(s string) *Report {
 	cell.Base = judged(s, outcome{specs.Category(s), s, verdict.Passed, ""}, outcome{specs.Category(s) + "x", s, verdict.Failed, s}).Judgement
 	cell.Judgement.Reasons = append(cell.Judgement.Reasons, s)
 	cell.Judgement.Cases[0].Evidence, cell.Judgement.Cases[0].Case.Requirement, cell.Judgement.Cases[0].Tests[0].Test.Name = s, s, s
+	cell.Judgement.Cases[1].Tests = []verdict.TestResult{{Test: &result.PlannedTest{}, Attempts: []result.TestRun{{Measured: []result.Measurement{{What: s, Figure: s}}}}}}
 	cell.Run.Manifest.RunID, cell.Run.Manifest.Cluster.ServerVersion, cell.Run.Manifest.Cluster.Nodes[2].WindowsBuild = s, s, s
 	cell.Judgement.Scope = verdict.Scope{Kind: verdict.ScopeCases, Cases: []string{s}, Standard: &verdict.Standard{SpecDir: s}}
 	cell.Judgement.Declared = []verdict.Declaration{{Name: s}}

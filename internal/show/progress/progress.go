@@ -15,6 +15,7 @@ import (
 	"github.com/windows-op-readiness/windows-op-readiness/internal/redact"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/show/actions"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/shown"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/text"
 	"github.com/windows-op-readiness/windows-op-readiness/specs"
 )
 
@@ -144,7 +145,7 @@ func (r *Reporter) Event(e result.Event) {
 	}
 	switch e.Type {
 	case result.BatchStarted:
-		r.beginGroup(fmt.Sprintf("batch %s: %d tests, %s, %s", e.Batch.ID, e.Batch.Tests, e.Batch.Phase, e.Batch.Conditions))
+		r.beginGroup(fmt.Sprintf("batch %s: %s, %s, %s", e.Batch.ID, text.Count(e.Batch.Tests, "test"), e.Batch.Phase, e.Batch.Conditions))
 	case result.BatchFinished:
 		delete(r.running, e.Batch.ID)
 		if len(r.running) == 0 {

@@ -102,6 +102,10 @@ const requestTimeout = 30 * time.Second
 // Connect reads the target's kubeconfig. It sends no request yet.
 func Connect(t Target) (*Cluster, error) { return connect(t, requestTimeout, &outages{}) }
 
+// ConnectForStreams is [Connect] for answers that take their time, such as logs: its
+// requests end with their context alone.
+func ConnectForStreams(t Target) (*Cluster, error) { return connect(t, 0, &outages{}) }
+
 // Beside makes another connection to the same cluster, whose requests do not queue
 // behind those of this one. What one sees of outages, [Cluster.Outages] of both tells.
 func (c *Cluster) Beside() (*Cluster, error) { return connect(c.target, c.limit, c.outages) }

@@ -19,6 +19,7 @@ import (
 
 	"github.com/windows-op-readiness/windows-op-readiness/internal/outcome/result"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/target/cluster"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/text"
 	"github.com/windows-op-readiness/windows-op-readiness/specs"
 )
 
@@ -327,7 +328,7 @@ func (w *Watch) collect(ctx context.Context, namespaces []string, suiteRunID str
 			delete(w.seen[ns], uid)
 		}
 		if left > 0 {
-			unobserved = append(unobserved, fmt.Sprintf("%d pods may be of another namespace %s, and were not taken", left, ns))
+			unobserved = append(unobserved, fmt.Sprintf("%s, perhaps of another namespace %s, not taken", text.Count(left, "pod"), ns))
 		}
 		if len(w.seen[ns]) == 0 {
 			delete(w.seen, ns)

@@ -189,7 +189,7 @@ func TestCheck(t *testing.T) {
 		{"a declaration against the facts", func(f *Facts) {
 			f.Declared.Without = []string{"dual-stack"}
 			eachNode(specs.Linux, func(n *Node) { n.PodCIDRs = []string{"10.0.0.0/24", "fd00::/64"} })(f)
-		}, "dual-stack", Failing, "declared absent (--without dual-stack), but 2 nodes have pod CIDRs of two families", "leave --without dual-stack out"},
+		}, "dual-stack", Failing, "declared absent (--without dual-stack), but pod CIDRs of two families are on 2 nodes", "leave --without dual-stack out"},
 		{"a network that can enforce policies is a hint", nil, "network-policy", Unknown, "it looks like Calico (calico-system/calico-node), Calico (calico-system/calico-node-windows), which can", ""},
 		{"a network that cannot", func(f *Facts) {
 			f.DaemonSets = value([]DaemonSet{{Namespace: "kube-flannel", Name: "kube-flannel-ds"}})
@@ -210,7 +210,7 @@ func TestCheck(t *testing.T) {
 		{"gMSA declared absent, but served", func(f *Facts) {
 			f.Declared.Without, f.APIGroups = []string{"gmsa"}, value([]string{"windows.k8s.io"})
 		}, "gmsa", Warning, "but windows.k8s.io is served", "leave --without gmsa out"},
-		{"HostProcess", nil, "host-process", OK, "containerd 1.7 or newer on all 2", ""},
+		{"HostProcess", nil, "host-process", OK, "containerd 1.7 or newer on both Windows nodes", ""},
 		{"HostProcess with an old containerd", windows(func(n *Node) { n.ContainerRuntime = "containerd://1.6.36" }), "host-process", Warning, "older than 1.7 on windows-1, windows-2", "upgrade containerd"},
 		{"HostProcess without containerd", windows(func(n *Node) { n.ContainerRuntime = "docker://25.0.0" }), "host-process", OK, "not asked", ""},
 		{"a runtime that is not known is not another one", windows(func(n *Node) { n.ContainerRuntime = "" }), "host-process", Warning, "not known, on windows-1, windows-2", "containerd"},
@@ -369,7 +369,7 @@ func TestWhatPodsFoundOut(t *testing.T) {
 		eachNode(specs.Windows, func(n *Node) { n.Simulated = true })(facts)
 		facts.Probes = Probes{Made: true, Results: probed(probe.DNS, probe.OK, probe.OK).Results[:1]}
 		for _, id := range []string{"dns-answers", "test-images"} {
-			if f := finding(Check(facts), id); f.Status != Unknown || !strings.Contains(f.Found, "all 2 Windows nodes are simulated: not probed there") {
+			if f := finding(Check(facts), id); f.Status != Unknown || !strings.Contains(f.Found, "both Windows nodes are simulated: not probed there") {
 				t.Errorf("got %+v", f)
 			}
 		}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/windows-op-readiness/windows-op-readiness/internal/outcome/result"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/target/preflight/probe"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/text"
 	"github.com/windows-op-readiness/windows-op-readiness/specs"
 )
 
@@ -65,7 +66,7 @@ func (c *checker) dualStack() {
 	case c.without("dual-stack"):
 		if double > 0 {
 			f.Status, f.How, f.Refuses = Failing, Declared, true
-			f.Found = fmt.Sprintf("declared absent (--without dual-stack), but %d nodes have pod CIDRs of two families", double)
+			f.Found = fmt.Sprintf("declared absent (--without dual-stack), but pod CIDRs of two families are on %s", text.Count(double, "node"))
 			f.Fix = "leave --without dual-stack out: the network is dual-stack"
 			c.add(f)
 			return
@@ -282,7 +283,7 @@ func (c *checker) hostProcess() {
 		f.Found = "containerd older than 1.7 on " + shorten(old, 5)
 		f.Fix = "upgrade containerd: before 1.7, HostProcess containers mount volumes in another way than the tests expect"
 	default:
-		f.Found = fmt.Sprintf("containerd 1.7 or newer on all %d Windows nodes", windows)
+		f.Found = "containerd 1.7 or newer on " + text.All(windows, "Windows node")
 	}
 	c.add(f)
 }

@@ -157,7 +157,7 @@ func TestOnASimulatedCluster(t *testing.T) {
 		expect(t, got, "server-version", preflight.OK, "v1.36")
 		expect(t, got, "node-count", preflight.Failing, "2 simulated Linux nodes, which do not count; 2 simulated Windows nodes, which do not count")
 		expect(t, got, "windows-nodes", preflight.OK, "2 Windows nodes (2 simulated)")
-		expect(t, got, "windows-version", preflight.Unknown, "all 2 Windows nodes are simulated")
+		expect(t, got, "windows-version", preflight.Unknown, "both Windows nodes are simulated")
 		expect(t, got, "dual-stack", preflight.OK, "single-stack (IPv4)")
 		expect(t, got, "gmsa", preflight.OK, "windows.k8s.io is not served")
 		expect(t, got, "network-policy", preflight.Unknown, "no network was recognised")

@@ -9,6 +9,7 @@ import (
 
 	"github.com/windows-op-readiness/windows-op-readiness/internal/outcome/result"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/outcome/verdict"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/text"
 	"github.com/windows-op-readiness/windows-op-readiness/specs"
 )
 
@@ -130,7 +131,7 @@ func (c *checker) usableNodes() {
 	}
 	windows, note := usable(specs.Windows)
 	f := Finding{ID: "windows-nodes", Group: groupNodes, Status: OK, How: "nodes", Concerns: []string{"2-win", "untainted-win"}}
-	f.Found = fmt.Sprintf("tests can use %d Windows nodes%s", windows, note)
+	f.Found = "tests can use " + text.Count(windows, "Windows node") + note
 	if windows < result.MinimumNodes {
 		f.Status = Failing
 		f.Fix = "the e2e framework uses only nodes without taints: take the taints off for the run, or add nodes"
@@ -146,7 +147,7 @@ func (c *checker) usableNodes() {
 	c.add(f)
 	linux, note := usable(specs.Linux)
 	f = Finding{ID: "linux-worker", Group: groupNodes, Status: OK, How: "nodes", Concerns: []string{"linux-worker"}}
-	f.Found = fmt.Sprintf("tests can use %d Linux workers%s", linux, note)
+	f.Found = "tests can use " + text.Count(linux, "Linux worker") + note
 	if linux == 0 {
 		f.Status = Failing
 		f.Fix = "add a Linux worker: traffic between the systems cannot be tested without"
@@ -155,7 +156,7 @@ func (c *checker) usableNodes() {
 }
 
 func (c *checker) readiness() {
-	f := Finding{ID: "node-ready", Group: groupNodes, Status: OK, How: "nodes: condition Ready", Found: fmt.Sprintf("all %d are ready", len(c.Nodes.Value))}
+	f := Finding{ID: "node-ready", Group: groupNodes, Status: OK, How: "nodes: condition Ready", Found: text.AllAre(len(c.Nodes.Value), "node") + " ready"}
 	if bad := c.names(func(n *Node) bool { return !n.Ready }); len(bad) > 0 {
 		f.Status = Warning
 		f.Found = "not ready: " + shorten(bad, 5)
@@ -256,7 +257,7 @@ func (c *checker) windowsVersions() {
 // noWindows says why nothing can be said of real Windows nodes.
 func (c *checker) noWindows() string {
 	if all := c.cluster.Count(result.Is(specs.Windows)); all > 0 {
-		return fmt.Sprintf("all %d Windows nodes are simulated", all)
+		return text.AllAre(all, "Windows node") + " simulated"
 	}
 	return "the cluster has no Windows node"
 }
@@ -445,7 +446,7 @@ func (c *checker) containerRuntime() {
 		f.Found = "nodes that do not say: " + shorten(mute, 5)
 	case len(versions) == 0:
 		f.Status = Unknown
-		f.Found = fmt.Sprintf("all %d nodes are simulated", len(c.Nodes.Value))
+		f.Found = text.AllAre(len(c.Nodes.Value), "node") + " simulated"
 		if len(c.Nodes.Value) == 0 {
 			f.Found = "the cluster has no node"
 		}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/windows-op-readiness/windows-op-readiness/internal/outcome/result"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/target/preflight/probe"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/text"
 	"github.com/windows-op-readiness/windows-op-readiness/specs"
 )
 
@@ -131,7 +132,7 @@ func (c *checker) probed(f Finding, kind probe.Kind, class string) Finding {
 	case all == 0:
 		parts = append(parts, "the cluster has no Windows node")
 	case c.cluster.Count((*result.Node).RealWindows) == 0:
-		parts = append(parts, fmt.Sprintf("all %d Windows nodes are simulated: not probed there", all))
+		parts = append(parts, text.AllAre(all, "Windows node")+" simulated: not probed there")
 	case slices.ContainsFunc(c.ProbeTargets(), func(t probe.Target) bool { return t.OS == specs.Windows }):
 		parts = append(parts, "not probed: nothing that is selected needs it")
 	default:

@@ -13,7 +13,7 @@ import (
 
 	"github.com/windows-op-readiness/windows-op-readiness/internal/outcome/result"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/target/cluster"
-	"github.com/windows-op-readiness/windows-op-readiness/internal/target/provider/kwok"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/target/provider"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/target/steer"
 	"github.com/windows-op-readiness/windows-op-readiness/specs"
 	"github.com/windows-op-readiness/windows-op-readiness/test/kwoktest"
@@ -44,7 +44,7 @@ func patchNode(t *testing.T, client kubernetes.Interface, name, patch string) {
 }
 
 func TestCordon(t *testing.T) {
-	made := kwoktest.Up(t, func(o *kwok.Options) { o.LinuxNodes = 5 })
+	made := kwoktest.Up(t, func(o *provider.Request) { o.LinuxNodes = 5 })
 	client := kwoktest.Client(t, made)
 	c, err := cluster.Connect(cluster.Target{Kubeconfig: made.Kubeconfig, Context: made.Context})
 	must(t, err)

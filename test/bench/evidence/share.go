@@ -22,8 +22,10 @@ import (
 	"github.com/windows-op-readiness/windows-op-readiness/internal/show/progress"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/target/cluster"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/target/evidence"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/target/provider"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/target/provider/kwok"
 	"github.com/windows-op-readiness/windows-op-readiness/specs"
+	"github.com/windows-op-readiness/windows-op-readiness/test/kwoktest"
 )
 
 // quick are additional cases that ask only the API server, and make pods.
@@ -110,13 +112,13 @@ func (b *bed) prepare(ctx context.Context) (func() error, error) {
 		return nil, err
 	}
 	p := &kwok.Provider{Binaries: store, Dir: filepath.Join(b.dir, "clusters"), Progress: os.Stderr}
-	options := kwok.DefaultOptions()
+	options := provider.DefaultRequest()
 	options.Name = "bench-evidence"
-	made, err := p.Up(ctx, options)
+	made, err := kwoktest.Make(ctx, p, options)
 	if err != nil {
 		return nil, err
 	}
-	down := func() error { return p.Down(context.Background(), options.Name) }
+	down := func() error { return kwoktest.Remove(context.Background(), p, options.Name) }
 	b.kube = made.Kubeconfig
 	if err := b.makePlan(ctx); err != nil {
 		return nil, errors.Join(err, down())

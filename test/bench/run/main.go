@@ -35,7 +35,9 @@ import (
 	"time"
 
 	"github.com/windows-op-readiness/windows-op-readiness/internal/engine/binaries"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/target/provider"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/target/provider/kwok"
+	"github.com/windows-op-readiness/windows-op-readiness/test/kwoktest"
 )
 
 // The targets.
@@ -131,14 +133,14 @@ func (b *bench) prepare(ctx context.Context) (func() error, error) {
 		}
 	}
 	p := &kwok.Provider{Binaries: store, Dir: filepath.Join(b.dir, "clusters"), Progress: os.Stderr}
-	options := kwok.DefaultOptions()
+	options := provider.DefaultRequest()
 	options.Name = "bench"
-	made, err := p.Up(ctx, options)
+	made, err := kwoktest.Make(ctx, p, options)
 	if err != nil {
 		return nil, err
 	}
 	b.kube = made.Kubeconfig
-	return func() error { return p.Down(context.Background(), options.Name) }, nil
+	return func() error { return kwoktest.Remove(context.Background(), p, options.Name) }, nil
 }
 
 // starts is the file with one byte for each start of e2e.test.

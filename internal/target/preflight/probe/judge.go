@@ -16,9 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 
-	"github.com/windows-op-readiness/windows-op-readiness/internal/shown"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/target/cluster"
-	"github.com/windows-op-readiness/windows-op-readiness/internal/text"
 	"github.com/windows-op-readiness/windows-op-readiness/specs"
 )
 
@@ -64,7 +62,7 @@ func addressed(p *corev1.Pod) bool {
 }
 
 // sandboxed reports whether the pod has come so far that images are pulled. A
-// pod without a node has a [trouble] of its own.
+// pod without a node has a [cluster.Trouble] of its own.
 func sandboxed(p *corev1.Pod) bool {
 	if p.Spec.NodeName == "" || p.Status.PodIP != "" {
 		return true
@@ -74,33 +72,15 @@ func sandboxed(p *corev1.Pod) bool {
 	})
 }
 
-// trouble says what keeps a pod from starting; "" where nothing is known to.
-func trouble(p *corev1.Pod) string {
-	for _, c := range p.Status.Conditions {
-		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse {
-			return oneLine(c.Reason + ": " + c.Message)
-		}
-	}
-	for _, c := range p.Status.ContainerStatuses {
-		if w := c.State.Waiting; w != nil && w.Reason != "" && w.Reason != "ContainerCreating" && w.Reason != "PodInitializing" {
-			return oneLine(w.Reason + ": " + w.Message)
-		}
-		if t := c.State.Terminated; t != nil && !cluster.Ran(&c) {
-			return oneLine(t.Reason + ": " + t.Message)
-		}
-	}
-	return ""
-}
-
 // answer says what a pod that has ended has to say.
 func answer(p *corev1.Pod) (State, string) {
 	t := p.Status.ContainerStatuses[0].State.Terminated
-	said := oneLine(t.Message)
+	said := cluster.Said(t.Message)
 	if t.ExitCode == 0 {
 		return OK, said
 	}
 	if said == "" {
-		said = oneLine(t.Reason)
+		said = cluster.Said(t.Reason)
 	}
 	return Failed, fmt.Sprintf("%s (exit code %d)", said, t.ExitCode)
 }
@@ -109,9 +89,9 @@ func answer(p *corev1.Pod) (State, string) {
 func waitingFor(p *corev1.Pod, err error) string {
 	switch {
 	case p == nil || !errors.Is(err, context.DeadlineExceeded):
-		return oneLine(err.Error())
-	case trouble(p) != "":
-		return "time is up: " + trouble(p)
+		return cluster.Said(err.Error())
+	case cluster.Trouble(p) != "":
+		return "time is up: " + cluster.Trouble(p)
 	case p.Spec.NodeName == "":
 		return "time is up: its pod has no node"
 	case !sandboxed(p):
@@ -130,7 +110,7 @@ func (p *prober) lastWarning(ctx context.Context, pod *corev1.Pod) string {
 			at = e.EventTime.Time
 		}
 		if e.Type == corev1.EventTypeWarning && !at.Before(last) {
-			text, last = oneLine(e.Reason+": "+e.Message), at
+			text, last = cluster.Said(e.Reason+": "+e.Message), at
 		}
 	}
 	return text
@@ -184,9 +164,4 @@ func describe(pulls []Pull) string {
 		return "agnhost and pause start"
 	}
 	return strings.Join(parts, ", ")
-}
-
-// oneLine makes a short line of what comes from a cluster.
-func oneLine(s string) string {
-	return text.Cut(strings.TrimSpace(strings.TrimSuffix(shown.Line(s), ":")), 400)
 }

@@ -2,51 +2,28 @@ package probe
 
 import (
 	"fmt"
-	"regexp"
-	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/windows-op-readiness/windows-op-readiness/internal/target/scratch"
 	"github.com/windows-op-readiness/windows-op-readiness/specs"
 )
 
+const purpose = "probe"
+
 // Label marks the namespaces that this package makes; its value is the id of who
 // made them.
-const Label = "op-readiness/probe"
+var Label = scratch.Label(purpose)
 
 const (
-	// limitAnnotation says for how many seconds a namespace may be in use.
-	limitAnnotation = "op-readiness/probe-seconds"
-	roleLabel       = "op-readiness/probe-role"
-	serverPort      = 8080
+	roleLabel  = "op-readiness/probe-role"
+	serverPort = 8080
 	// connectTimeout is how long a pod waits for an answer.
 	connectTimeout = 10 * time.Second
 )
-
-// namespace is where the pods of one probing run. HostProcess pods need its
-// level of pod security; all others keep to the restricted one.
-func namespace(id string, limit time.Duration) *corev1.Namespace {
-	return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
-		GenerateName: "op-readiness-probe-",
-		Labels: map[string]string{
-			Label:                                labelValue(id),
-			"app.kubernetes.io/managed-by":       "op-readiness",
-			"pod-security.kubernetes.io/enforce": "privileged",
-		},
-		Annotations: map[string]string{limitAnnotation: fmt.Sprint(int(limit.Seconds()))},
-	}}
-}
-
-var noLabel = regexp.MustCompile(`[^A-Za-z0-9]+`)
-
-// labelValue makes a label's value of an id that anybody may have chosen.
-func labelValue(id string) string {
-	id = strings.Trim(noLabel.ReplaceAllString(id, "-"), "-")
-	return strings.Trim(id[:min(len(id), 63)], "-")
-}
 
 // pod returns a pod for the target that ends by itself after limit, and keeps to
 // the restricted level of pod security.

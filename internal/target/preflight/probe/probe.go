@@ -6,16 +6,16 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
 
+	"github.com/windows-op-readiness/windows-op-readiness/internal/target/cluster"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/target/scratch"
 	"github.com/windows-op-readiness/windows-op-readiness/specs"
 )
 
@@ -102,7 +102,7 @@ type Options struct {
 const Outside = "8.8.8.8:53"
 
 // DefaultLimit is enough for nodes that pull a Windows image for the first time.
-const DefaultLimit = 15 * time.Minute
+const DefaultLimit = scratch.DefaultLimit
 
 type prober struct {
 	Options
@@ -126,16 +126,12 @@ func Run(ctx context.Context, client kubernetes.Interface, o Options) ([]Result,
 		o.Note = func(string) {}
 	}
 	p := &prober{Options: o, client: client}
-	made, err := client.CoreV1().Namespaces().Create(ctx, namespace(o.ID, o.Limit), metav1.CreateOptions{})
+	space, err := scratch.Make(ctx, client, scratch.Options{Purpose: purpose, ID: o.ID, Limit: o.Limit, Note: o.Note})
 	if err != nil {
-		return nil, fmt.Errorf("making a namespace for probes: %w", err)
+		return nil, fmt.Errorf("probing by pods: %w", err)
 	}
-	p.namespace = made.Name
-	defer p.cleanUp(ctx)
-	p.sweep(ctx, made)
-	if err := p.ready(ctx); err != nil {
-		return nil, err
-	}
+	p.namespace = space.Name
+	defer space.Remove(ctx)
 	limited, cancel := context.WithTimeout(ctx, o.Limit)
 	defer cancel()
 	var group sync.WaitGroup
@@ -154,88 +150,6 @@ func Run(ctx context.Context, client kubernetes.Interface, o Options) ([]Result,
 		return 10*(at(a)-at(b)) + slices.Index(kinds, a.Kind) - slices.Index(kinds, b.Kind)
 	})
 	return p.results, nil
-}
-
-// ready waits until pods can be made: the namespace has its service account.
-func (p *prober) ready(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, time.Minute)
-	defer cancel()
-	err := wait.PollUntilContextCancel(ctx, 100*time.Millisecond, true, func(ctx context.Context) (bool, error) {
-		_, err := p.client.CoreV1().ServiceAccounts(p.namespace).Get(ctx, "default", metav1.GetOptions{})
-		if apierrors.IsNotFound(err) {
-			return false, nil
-		}
-		return err == nil, err
-	})
-	if err != nil {
-		return fmt.Errorf("waiting for the service account of namespace %s: %w", p.namespace, err)
-	}
-	return nil
-}
-
-// sweep removes what killed processes have left: namespaces that were made too
-// long before this one, by the API server's clock, to be in use.
-func (p *prober) sweep(ctx context.Context, own *corev1.Namespace) {
-	list, err := p.client.CoreV1().Namespaces().List(ctx, metav1.ListOptions{LabelSelector: Label})
-	if err != nil {
-		p.Note(fmt.Sprintf("left-overs of earlier probes are not removed: %v", err))
-		return
-	}
-	for i := range list.Items {
-		ns := &list.Items[i]
-		if ns.Status.Phase == corev1.NamespaceTerminating || !leftOver(ns, own.CreationTimestamp.Time) {
-			continue
-		}
-		uid := ns.UID
-		err := p.client.CoreV1().Namespaces().Delete(ctx, ns.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}})
-		switch {
-		case err == nil:
-			p.Note("removed namespace " + ns.Name + ", which an earlier probe left")
-		case !apierrors.IsNotFound(err):
-			p.Note(fmt.Sprintf("namespace %s, which an earlier probe left, stays: %v", ns.Name, err))
-		}
-	}
-}
-
-// leftOver reports whether who made the namespace must have ended by now.
-func leftOver(ns *corev1.Namespace, now time.Time) bool {
-	seconds, err := strconv.Atoi(ns.Annotations[limitAnnotation])
-	if err != nil || seconds < 0 || seconds > int((24*time.Hour).Seconds()) {
-		seconds = int(DefaultLimit.Seconds())
-	}
-	const margin = 2 * time.Minute // for making and removing
-	return now.Sub(ns.CreationTimestamp.Time) > time.Duration(seconds)*time.Second+margin
-}
-
-// How long removing may take: patience, and what an interrupted process has.
-const (
-	goneTimeout   = time.Minute
-	removeTimeout = 10 * time.Second
-)
-
-// cleanUp removes the namespace, also and above all after an interrupt, and
-// waits until its pods are gone, so that no test meets them.
-func (p *prober) cleanUp(ctx context.Context) {
-	interrupted := ctx.Err() != nil
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), goneTimeout)
-	defer cancel()
-	request, cancelRequest := context.WithTimeout(ctx, removeTimeout)
-	defer cancelRequest()
-	namespaces := p.client.CoreV1().Namespaces()
-	if err := namespaces.Delete(request, p.namespace, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
-		p.Note(fmt.Sprintf("namespace %s is left behind: %v: kubectl delete namespace %s", p.namespace, err, p.namespace))
-		return
-	}
-	if interrupted {
-		return
-	}
-	err := wait.PollUntilContextCancel(ctx, p.Interval, true, func(ctx context.Context) (bool, error) {
-		_, err := namespaces.Get(ctx, p.namespace, metav1.GetOptions{})
-		return apierrors.IsNotFound(err), nil
-	})
-	if err != nil {
-		p.Note(fmt.Sprintf("namespace %s is being removed, and still there after %s", p.namespace, goneTimeout))
-	}
 }
 
 func (p *prober) add(r Result) {
@@ -412,12 +326,12 @@ func (p *prober) await(ctx context.Context, pod *corev1.Pod, done func(*corev1.P
 	var troubled, asked time.Time // since when; when events were last looked at
 	asked = time.Now()
 	for {
-		reason := trouble(got)
+		reason := cluster.Trouble(got)
 		switch now := time.Now(); {
 		case done(got):
 			return got, "", nil
 		case got.Status.Phase == corev1.PodFailed || got.Status.Phase == corev1.PodSucceeded:
-			return got, cmp.Or(reason, oneLine(got.Status.Reason+" "+got.Status.Message), "its pod has ended"), nil
+			return got, cmp.Or(reason, cluster.Said(got.Status.Reason+" "+got.Status.Message), "its pod has ended"), nil
 		case reason == "":
 			troubled = time.Time{}
 		case troubled.IsZero():

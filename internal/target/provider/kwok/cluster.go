@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -13,12 +14,14 @@ import (
 	"strings"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	"github.com/windows-op-readiness/windows-op-readiness/internal/process"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/target/provider"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/target/provider/simulated"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/whole"
 )
 
 // cluster is one cluster's folder.
@@ -36,60 +39,16 @@ func (c *cluster) kwokWorkDir() string { return filepath.Join(c.dir, "kwok") }
 // runDir is where kwokctl keeps this cluster, and its processes run.
 func (c *cluster) runDir() string { return filepath.Join(c.kwokWorkDir(), "clusters", c.name) }
 
-// record is what cluster.json says.
+// record is what cluster.json says: the plan, with owner, run and expiry. It is there
+// before anything else of the cluster, and goes after all else.
 type record struct {
-	Schema            int    `json:"schema"`
-	KubernetesVersion string `json:"kubernetesVersion"`
-	LinuxNodes        int    `json:"linuxNodes"`
-	WindowsNodes      int    `json:"windowsNodes"`
-	WindowsVersion    string `json:"windowsVersion"`
-	BindAddress       string `json:"bindAddress"`
-	JoinAddress       string `json:"joinAddress,omitempty"`
-	Commands          string `json:"commands,omitempty"`
-	// Kubeconfigs are the user's files that were given the context.
-	Kubeconfigs []publication `json:"kubeconfigs,omitempty"`
+	Schema int           `json:"schema"`
+	Plan   provider.Plan `json:"plan"`
 	// Ready is set last of all: without it the cluster is half made.
 	Ready bool `json:"ready"`
 }
 
-const recordSchema = 1
-
-// publication is one of the user's files that was given the context, and its
-// current context before.
-type publication struct {
-	File     string `json:"file"`
-	Previous string `json:"previous,omitempty"`
-}
-
-func newRecord(o Options) *record {
-	return &record{
-		Schema: recordSchema, KubernetesVersion: o.KubernetesVersion,
-		LinuxNodes: o.LinuxNodes, WindowsNodes: o.WindowsNodes, WindowsVersion: o.WindowsVersion,
-		BindAddress: o.BindAddress, JoinAddress: o.JoinAddress, Commands: o.Commands,
-	}
-}
-
-// difference says how the cluster differs from what o asks for, or "".
-func (r *record) difference(o Options) string {
-	var all []string
-	for _, part := range []struct {
-		what      string
-		have, ask any
-	}{
-		{"Kubernetes version", r.KubernetesVersion, o.KubernetesVersion},
-		{"Linux nodes", r.LinuxNodes, o.LinuxNodes},
-		{"Windows nodes", r.WindowsNodes, o.WindowsNodes},
-		{"Windows version", r.WindowsVersion, o.WindowsVersion},
-		{"bind address", r.BindAddress, o.BindAddress},
-		{"address for real nodes", r.JoinAddress, o.JoinAddress},
-		{"folder of commands", r.Commands, o.Commands},
-	} {
-		if part.have != part.ask {
-			all = append(all, fmt.Sprintf("%s %v instead of %v", part.what, part.have, part.ask))
-		}
-	}
-	return strings.Join(all, ", ")
-}
+const recordSchema = 2
 
 func (c *cluster) readRecord() (*record, error) {
 	data, err := os.ReadFile(c.recordFile())
@@ -107,32 +66,32 @@ func (c *cluster) readRecord() (*record, error) {
 }
 
 func (c *cluster) writeRecord(r *record) error {
+	r.Schema = recordSchema
 	data, err := json.MarshalIndent(r, "", "  ")
 	if err != nil {
 		return err
 	}
-	return writeFile(c.recordFile(), append(data, '\n'))
+	return whole.WriteFile(c.recordFile(), append(data, '\n'), 0o600)
 }
 
-// writeFile replaces path by a file of the user's own with data, whole or not
-// at all.
-func writeFile(path string, data []byte) error {
-	temp, err := os.CreateTemp(filepath.Dir(path), ".tmp-*") // mode 0600
+// copyKubeconfig writes the cluster's own kubeconfig, with certificates and key inside,
+// so that it can be copied elsewhere.
+func (c *cluster) copyKubeconfig() error {
+	config, err := clientcmd.LoadFromFile(filepath.Join(c.runDir(), "kubeconfig.yaml"))
+	if err != nil {
+		return fmt.Errorf("reading the kubeconfig that kwokctl made: %w", err)
+	}
+	if err := clientcmdapi.FlattenConfig(config); err != nil {
+		return fmt.Errorf("embedding certificates in the kubeconfig: %w", err)
+	}
+	if config.Contexts[c.context()] == nil {
+		return fmt.Errorf("the kubeconfig that kwokctl made has no context %s", c.context())
+	}
+	data, err := clientcmd.Write(*config)
 	if err != nil {
 		return err
 	}
-	defer os.Remove(temp.Name())
-	_, err = temp.Write(data)
-	if err == nil {
-		err = temp.Sync()
-	}
-	if closing := temp.Close(); err == nil {
-		err = closing
-	}
-	if err != nil {
-		return fmt.Errorf("writing %s: %w", path, err)
-	}
-	return os.Rename(temp.Name(), path)
+	return whole.WriteFile(c.kubeconfig(), data, 0o600)
 }
 
 // client returns a client of the cluster; timeout limits each request, 0 not
@@ -143,16 +102,18 @@ func (c *cluster) client(timeout time.Duration) (kubernetes.Interface, error) {
 		return nil, fmt.Errorf("reading the cluster's kubeconfig: %w", err)
 	}
 	config.Timeout = timeout
-	config.QPS, config.Burst = 50, 100
+	config.QPS, config.Burst = 500, 1000
 	return kubernetes.NewForConfig(config)
 }
 
 // describe returns the cluster as users see it.
-func (c *cluster) describe(ctx context.Context) provider.Cluster {
-	found := provider.Cluster{Name: c.name, Provider: ProviderName, Kubeconfig: c.kubeconfig(), Context: c.context()}
+func (c *cluster) describe(ctx context.Context) provider.Found {
+	found := provider.Found{Cluster: provider.Cluster{Name: c.name, Provider: ProviderName, Kubeconfig: c.kubeconfig(), Context: c.context()}}
 	if r, err := c.readRecord(); err == nil {
-		found.KubernetesVersion, found.WindowsVersion = r.KubernetesVersion, r.WindowsVersion
-		found.LinuxNodes, found.WindowsNodes = r.LinuxNodes, r.WindowsNodes
+		p := &r.Plan
+		found.KubernetesVersion, found.WindowsVersion = p.KubernetesVersion, p.WindowsVersion
+		found.LinuxNodes, found.WindowsNodes = p.LinuxNodes, p.WindowsNodes
+		found.Owner, found.Run, found.Expires = p.Owner, p.Run, p.Expires
 	}
 	found.State, found.Problem = c.inspect(ctx)
 	return found
@@ -187,11 +148,7 @@ func (c *cluster) inspect(ctx context.Context) (provider.State, string) {
 	if err := ready(ctx, client); err != nil {
 		return provider.Broken, err.Error()
 	}
-	nodes, err := client.CoreV1().Nodes().List(ctx, metav1.ListOptions{LabelSelector: nodeSelector})
-	if err != nil {
-		return provider.Broken, "listing its nodes: " + err.Error()
-	}
-	if problem := nodesProblem(nodes.Items, r.LinuxNodes, r.WindowsNodes); problem != "" {
+	if problem := simulated.Problem(ctx, client, nodesOf(&r.Plan)); problem != "" {
 		return provider.Broken, problem
 	}
 	return provider.Running, ""
@@ -257,10 +214,45 @@ func (c *cluster) makers() ([]int, error) {
 	return ids, nil
 }
 
-// destroy ends the cluster's processes and removes its folder and its context
-// from the user's kubeconfigs. Its data is thrown away, so nothing is asked to
-// stop in order.
+// makeFolder makes the folder with the record in it, both at once.
+func (c *cluster) makeFolder(p *provider.Plan) error {
+	temp := &cluster{name: c.name, dir: c.newFolder()}
+	err := os.RemoveAll(temp.dir)
+	if err == nil {
+		err = os.Mkdir(temp.dir, 0o700)
+	}
+	if err == nil {
+		err = temp.writeRecord(&record{Plan: *p})
+	}
+	if err == nil {
+		err = os.Rename(temp.dir, c.dir)
+	}
+	if err != nil {
+		return fmt.Errorf("making the cluster's folder: %w", err)
+	}
+	return nil
+}
+
+// newFolder is where the folder is made; its name can name no cluster.
+func (c *cluster) newFolder() string { return filepath.Join(filepath.Dir(c.dir), ".new-"+c.name) }
+
+// ours tells whether the folder is that of a cluster.
+func (c *cluster) ours() bool {
+	_, err := os.Stat(c.recordFile())
+	return err == nil
+}
+
+// destroy ends the cluster's processes and removes its folder.
 func (c *cluster) destroy(ctx context.Context) error {
+	if err := c.endProcesses(ctx); err != nil {
+		return err
+	}
+	return errors.Join(os.RemoveAll(c.newFolder()), c.removeFolder())
+}
+
+// endProcesses ends the cluster's processes. Its data is thrown away, so nothing is
+// asked to stop in order.
+func (c *cluster) endProcesses(ctx context.Context) error {
 	for first := true; ; first = false {
 		ids, err := c.makers()
 		if err != nil {
@@ -274,7 +266,7 @@ func (c *cluster) destroy(ctx context.Context) error {
 			ids = append(ids, more...)
 		}
 		if len(ids) == 0 {
-			break
+			return nil
 		}
 		for _, id := range ids {
 			if err := process.Kill(id); err != nil {
@@ -289,19 +281,46 @@ func (c *cluster) destroy(ctx context.Context) error {
 			}
 		}
 	}
-	var faults []error
-	if r, err := c.readRecord(); err == nil {
-		for _, file := range r.Kubeconfigs {
-			faults = append(faults, c.withdrawKubeconfig(file))
+}
+
+// removeFolder removes the record after all else: while anything is there, it says whose.
+func (c *cluster) removeFolder() error {
+	entries, err := os.ReadDir(c.dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	for _, entry := range entries {
+		if path := filepath.Join(c.dir, entry.Name()); path != c.recordFile() {
+			if err := os.RemoveAll(path); err != nil {
+				return err
+			}
 		}
 	}
-	faults = append(faults, os.RemoveAll(c.dir))
-	return errors.Join(faults...)
+	return os.RemoveAll(c.dir)
+}
+
+// log returns the end of a component's log.
+func (c *cluster) log(component string) ([]byte, error) {
+	const most = 10 << 20
+	f, err := os.Open(filepath.Join(c.runDir(), "logs", component+".log"))
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	if info, err := f.Stat(); err == nil && info.Size() > most {
+		if _, err := f.Seek(-most, io.SeekEnd); err != nil {
+			return nil, err
+		}
+	}
+	return io.ReadAll(f)
 }
 
 // logTail returns the last lines of a component's log, for an error.
 func (c *cluster) logTail(component string) string {
-	data, err := os.ReadFile(filepath.Join(c.runDir(), "logs", component+".log"))
+	data, err := c.log(component)
 	if errors.Is(err, fs.ErrNotExist) {
 		return "it has no log"
 	}

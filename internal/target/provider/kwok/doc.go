@@ -5,20 +5,15 @@
 //
 // It promises:
 //
-//   - Up is safe to repeat and to run from several processes: a healthy cluster
-//     of the same shape is used again, a dead or half-made one is removed and
-//     made again, one of another shape is left alone and is an error.
-//   - A cluster that Up could not finish, or whose context ended, leaves
-//     nothing behind.
 //   - Down leaves no process and no file of the cluster, and is not an error when
 //     there is none.
 //   - Only nodes annotated kwok.x-k8s.io/node=fake are simulated, so that a
 //     real node can join.
-//   - Nothing but the files named in [Options] and the cluster's own folder is
-//     written. Servers listen on the loopback address; the API server alone
-//     can be told otherwise.
+//   - Nothing but the cluster's own folder is written. Servers listen on the loopback
+//     address; the API server alone can be told otherwise.
 //
-// A cluster's folder, <Dir>/<name>, holds cluster.json (the record of its
-// shape), kubeconfig, and the working folder of kwokctl with its logs, whose
-// configuration is https://kwok.sigs.k8s.io/docs/user/configuration/.
+// A cluster's folder, <Dir>/<name>, holds cluster.json (the plan, with the tags), which
+// is there before all else and goes last, kubeconfig, and the working folder of kwokctl
+// with its logs, whose configuration is
+// https://kwok.sigs.k8s.io/docs/user/configuration/.
 package kwok

@@ -2,8 +2,8 @@ package kwok
 
 import (
 	"bytes"
+	"cmp"
 	"context"
-	_ "embed"
 	"errors"
 	"fmt"
 	"os"
@@ -16,66 +16,44 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"github.com/windows-op-readiness/windows-op-readiness/internal/engine/binaries"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/target/provider"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/target/provider/simulated"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/whole"
 )
-
-// stages say how kwok plays nodes and pods.
-//
-//go:embed stages.yaml
-var stages []byte
-
-// PlayedAnnotation is on a pod for Windows from the moment when it may run, in a
-// cluster whose [Options] name a folder of commands.
-const PlayedAnnotation = "op-readiness/played"
-
-// stagesFor returns the stages of a cluster that o describes.
-func stagesFor(o Options) []byte {
-	if o.Commands == "" {
-		return stages
-	}
-	const pending = "      - {key: .status.phase, operator: In, values: [Pending]}\n"
-	waits := fmt.Sprintf("      - {key: 'select(.spec.os.name == \"windows\" and .metadata.annotations[%q] == null)', operator: DoesNotExist}\n", PlayedAnnotation)
-	return bytes.Replace(stages, []byte(pending), []byte(pending+waits), 1)
-}
 
 // errPortTaken says that somebody else took a port between choosing and using
 // it.
 var errPortTaken = errors.New("a port was taken by another process meanwhile")
 
-// start starts the control plane and kwok in an empty folder and waits until
-// the API server is ready and every process runs.
-func (p *Provider) start(ctx context.Context, c *cluster, o Options, paths map[binaries.Name]string) error {
-	if err := os.MkdirAll(c.dir, 0o700); err != nil {
-		return err
-	}
-	if err := c.writeRecord(newRecord(o)); err != nil {
-		return err
-	}
+// start starts the control plane and kwok, and waits until the API server is ready and
+// every process runs.
+func (p *Provider) start(ctx context.Context, c *cluster, plan *provider.Plan, paths map[binaries.Name]string) error {
 	choose := p.choosePorts
 	if choose == nil {
 		choose = freePorts
 	}
-	ports, err := choose(o.BindAddress)
+	ports, err := choose(bindAddress(plan))
 	if err != nil {
 		return err
 	}
-	config, err := yaml.Marshal(kwokctlConfig(c, o, paths, ports))
+	config, err := yaml.Marshal(kwokctlConfig(c, plan, paths, ports))
 	if err != nil {
 		return err
 	}
-	config = slices.Concat(config, []byte("---\n"), stagesFor(o))
-	if err := writeFile(c.configFile(), config); err != nil {
+	config = slices.Concat(config, []byte("---\n"), simulated.Stages(plan.Set[Commands] != ""))
+	if err := whole.WriteFile(c.configFile(), config, 0o600); err != nil {
 		return err
 	}
 	ctx, cancel := p.limit(ctx)
 	defer cancel()
 	watched, stop := c.whileAlive(ctx)
-	err = p.kwokctl(watched, c, paths, "create", "cluster")
+	err = p.kwokctl(watched, c, plan, paths, "create", "cluster")
 	stop()
 	if err == nil {
 		err = c.copyKubeconfig()
 	}
 	if err == nil {
-		err = p.awaitControlPlane(ctx, c, paths)
+		err = p.awaitControlPlane(ctx, c, plan, paths)
 	}
 	if err != nil && ctx.Err() == nil && c.portTaken() {
 		err = fmt.Errorf("%w: %w", errPortTaken, err)
@@ -131,8 +109,18 @@ func (c *cluster) ended(component string) error {
 	return fmt.Errorf("%s ended; its log ends with\n\t%s", component, c.logTail(component))
 }
 
+func bindAddress(p *provider.Plan) string { return cmp.Or(p.Set[BindAddress], loopback) }
+
+// podRange is what the nodes' ranges of pod addresses are of; each has 256.
+func podRange(p *provider.Plan) string {
+	if p.LinuxNodes+p.WindowsNodes > 200 {
+		return "10.128.0.0/10"
+	}
+	return "10.244.0.0/16"
+}
+
 // kwokctlConfig returns the KwokctlConfiguration of a cluster.
-func kwokctlConfig(c *cluster, o Options, paths map[binaries.Name]string, ports ports) map[string]any {
+func kwokctlConfig(c *cluster, plan *provider.Plan, paths map[binaries.Name]string, ports ports) map[string]any {
 	patch := func(component string, pairs ...string) map[string]any {
 		var args []map[string]any
 		for i := 0; i < len(pairs); i += 2 {
@@ -144,7 +132,7 @@ func kwokctlConfig(c *cluster, o Options, paths map[binaries.Name]string, ports 
 	}
 	// The Service kubernetes has the first address of its range.
 	server := []string{
-		"bind-address", o.BindAddress,
+		"bind-address", bindAddress(plan),
 		// Simulated nodes name kwok's own server as their InternalDNS, so
 		// that logs and exec are refused at once; a real node has none and
 		// is reached by its address.
@@ -152,17 +140,17 @@ func kwokctlConfig(c *cluster, o Options, paths map[binaries.Name]string, ports 
 		"service-cluster-ip-range", "10.96.0.0/16",
 	}
 	certificateNames := []string{"10.96.0.1"}
-	if o.JoinAddress != "" {
+	if join := plan.Set[JoinAddress]; join != "" {
 		pki := filepath.Join(c.runDir(), "pki")
 		server = append(server,
-			"advertise-address", o.JoinAddress,
+			"advertise-address", join,
 			// What a kubelet that asks for it is shown.
 			"kubelet-client-certificate", filepath.Join(pki, "admin.crt"),
 			"kubelet-client-key", filepath.Join(pki, "admin.key"))
-		certificateNames = append(certificateNames, o.JoinAddress)
+		certificateNames = append(certificateNames, join)
 	}
 	var objects []string // kinds of objects that kwok listens to
-	if o.Commands != "" {
+	if plan.Set[Commands] != "" {
 		objects = []string{"Logs", "Exec"}
 	}
 	return map[string]any{
@@ -192,29 +180,25 @@ func kwokctlConfig(c *cluster, o Options, paths map[binaries.Name]string, ports 
 			patch("kube-apiserver", server...),
 			patch("kube-controller-manager",
 				"allocate-node-cidrs", "true",
-				"cluster-cidr", "10.244.0.0/16"),
+				"cluster-cidr", podRange(plan)),
 			// A real node must be left alone.
 			patch("kwok-controller",
 				"manage-all-nodes", "false",
-				"manage-nodes-with-annotation-selector", nodeAnnotation+"="+nodeAnnotationValue),
+				"manage-nodes-with-annotation-selector", simulated.Annotation),
 		},
 	}
 }
 
 // kwokctl runs kwokctl for the cluster. When ctx ends it is killed; what it
 // has started by then stays.
-func (p *Provider) kwokctl(ctx context.Context, c *cluster, paths map[binaries.Name]string, args ...string) error {
+func (p *Provider) kwokctl(ctx context.Context, c *cluster, plan *provider.Plan, paths map[binaries.Name]string, args ...string) error {
 	args = append(args, "--name", c.name, "--config", c.configFile())
 	if args[0] == "create" {
 		args = append(args, "--kubeconfig", "") // leave the user's own alone
 	}
 	cmd := exec.CommandContext(ctx, paths[binaries.Kwokctl], args...)
 	cmd.Dir = c.dir
-	record, err := c.readRecord()
-	if err != nil {
-		return err
-	}
-	cmd.Env = c.environ(p.environ(), filepath.Dir(paths[binaries.Kubectl]), record.Commands)
+	cmd.Env = c.environ(p.environ(), filepath.Dir(paths[binaries.Kubectl]), plan.Set[Commands])
 	cmd.WaitDelay = time.Second
 	var output bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &output, &output
@@ -254,7 +238,7 @@ func (c *cluster) environ(base []string, kubectlDir, commands string) []string {
 // awaitControlPlane waits until the API server is ready and every component
 // runs. Components give up when the API server takes long to come, as on a
 // busy machine: these are started again.
-func (p *Provider) awaitControlPlane(ctx context.Context, c *cluster, paths map[binaries.Name]string) error {
+func (p *Provider) awaitControlPlane(ctx context.Context, c *cluster, plan *provider.Plan, paths map[binaries.Name]string) error {
 	client, err := c.client(inspectTimeout)
 	if err != nil {
 		return err
@@ -280,7 +264,7 @@ func (p *Provider) awaitControlPlane(ctx context.Context, c *cluster, paths map[
 				return fmt.Errorf("again and again %w", c.ended(missing[0]))
 			}
 			restarted++
-			if err := p.restart(ctx, c, paths, missing); err != nil {
+			if err := p.restart(ctx, c, plan, paths, missing); err != nil {
 				return err
 			}
 		}
@@ -296,14 +280,14 @@ func (p *Provider) awaitControlPlane(ctx context.Context, c *cluster, paths map[
 }
 
 // restart starts the components that have ended.
-func (p *Provider) restart(ctx context.Context, c *cluster, paths map[binaries.Name]string, ended []string) error {
+func (p *Provider) restart(ctx context.Context, c *cluster, plan *provider.Plan, paths map[binaries.Name]string, ended []string) error {
 	for _, name := range ended {
 		// kwokctl trusts these files even when another process has the id.
 		if err := os.Remove(c.pidFile(name)); err != nil && !os.IsNotExist(err) {
 			return err
 		}
 	}
-	return p.kwokctl(ctx, c, paths, "start", "cluster")
+	return p.kwokctl(ctx, c, plan, paths, "start", "cluster")
 }
 
 // portTaken tells whether a component has ended because of a port in use.

@@ -1,4 +1,4 @@
-package probe
+package scratch
 
 import (
 	"testing"
@@ -24,10 +24,10 @@ func TestLeftOver(t *testing.T) {
 		{"a limit before its beginning", "-9999", time.Minute, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			ns := namespace("x", time.Minute)
-			ns.Annotations[limitAnnotation] = tt.limit
+			ns := (&Options{Purpose: "probe", ID: "x", Limit: time.Minute}).namespace()
+			ns.Annotations["op-readiness/probe-seconds"] = tt.limit
 			ns.CreationTimestamp = metav1.NewTime(now.Add(-tt.age))
-			if got := leftOver(ns, now); got != tt.want {
+			if got := leftOver(ns, "probe", now); got != tt.want {
 				t.Errorf("got %v", got)
 			}
 		})

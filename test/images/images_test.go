@@ -1,4 +1,4 @@
-package realnode
+package images
 
 import (
 	"archive/tar"
@@ -16,18 +16,18 @@ import (
 )
 
 func TestTheNewestImageOfEachNameIsPicked(t *testing.T) {
-	got, err := pickImages(`registry.k8s.io/e2e-test-images/agnhost:2.9
+	got, err := Pick(`registry.k8s.io/e2e-test-images/agnhost:2.9
 gcr.io/k8s-authenticated-test/agnhost:2.99
 registry.k8s.io/e2e-test-images/agnhost:2.63.0
 registry.k8s.io/e2e-test-images/busybox:1.36.1-1
 registry.k8s.io/e2e-test-images/busybox:1.37.0-1
 registry.k8s.io/pause:3.10.2
 `)
-	want := Images{"registry.k8s.io/e2e-test-images/agnhost:2.63.0", "registry.k8s.io/e2e-test-images/busybox:1.37.0-1", "registry.k8s.io/pause:3.10.2"}
+	want := Names{"registry.k8s.io/e2e-test-images/agnhost:2.63.0", "registry.k8s.io/e2e-test-images/busybox:1.37.0-1", "registry.k8s.io/pause:3.10.2"}
 	if diff := cmp.Diff(want, got); err != nil || diff != "" {
 		t.Errorf("%v %s", err, diff)
 	}
-	if _, err := pickImages("registry.k8s.io/pause:3.10.2\n"); err == nil || !strings.Contains(err.Error(), "agnhost") {
+	if _, err := Pick("registry.k8s.io/pause:3.10.2\n"); err == nil || !strings.Contains(err.Error(), "agnhost") {
 		t.Errorf("without agnhost: %v", err)
 	}
 }
@@ -39,10 +39,14 @@ func TestImagesCanBeReadBack(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	names := Images{"registry.k8s.io/e2e-test-images/agnhost:2.63.0", "registry.k8s.io/e2e-test-images/busybox:1.37.0-1", "registry.k8s.io/pause:3.10.2"}
+	names := Names{"registry.k8s.io/e2e-test-images/agnhost:2.63.0", "registry.k8s.io/e2e-test-images/busybox:1.37.0-1", "registry.k8s.io/pause:3.10.2"}
 	write := func(file string) string {
 		file = filepath.Join(dir, file)
-		if err := writeImages(file, names, filepath.Join(dir, "agnhost"), filepath.Join(dir, "busybox"), []string{"sh", "cat", "../../etc/evil"}); err != nil {
+		all, err := ForTests(names, filepath.Join(dir, "agnhost"), filepath.Join(dir, "busybox"), []string{"sh", "cat", "../../etc/evil"})
+		if err == nil {
+			err = Write(file, all)
+		}
+		if err != nil {
 			t.Fatal(err)
 		}
 		return file

@@ -1,0 +1,99 @@
+// Package kindtest gives tests what they need to make kind clusters.
+package kindtest
+
+import (
+	"errors"
+	"os"
+	"strings"
+	"testing"
+
+	"sigs.k8s.io/kind/pkg/apis/config/defaults"
+	"sigs.k8s.io/kind/pkg/apis/config/v1alpha4"
+	"sigs.k8s.io/kind/pkg/cluster"
+	"sigs.k8s.io/kind/pkg/log"
+
+	"github.com/windows-op-readiness/windows-op-readiness/internal/engine/binaries"
+	"github.com/windows-op-readiness/windows-op-readiness/test/kind/engine"
+	"github.com/windows-op-readiness/windows-op-readiness/test/kind/nodeimage"
+)
+
+// Bed is what makes kind clusters on this machine.
+type Bed struct {
+	Engine *engine.Engine
+	// Image is that of nodes.
+	Image string
+	// Binaries has the programs of nodeimage.Needs, of Kubernetes [Version].
+	Binaries *binaries.Store
+}
+
+// Version is the Kubernetes of the binaries and, where the engine is podman, of the
+// nodes.
+const Version = binaries.Pinned
+
+// New returns the bed, and sets the test's environment so that kind finds the engine.
+// On a machine that can run no kind cluster, or that has not been prepared, the test
+// is skipped and says what is missing.
+func New(t *testing.T) *Bed {
+	t.Helper()
+	cache, err := binaries.DefaultDir(os.Getenv)
+	if err != nil {
+		t.Fatal(err)
+	}
+	found, err := engine.Find(t.Context(), cache)
+	var unfit *engine.UnfitError
+	if errors.As(err, &unfit) {
+		t.Skip(err)
+	} else if err != nil {
+		t.Fatal(err)
+	}
+	b := &Bed{Engine: found, Binaries: &binaries.Store{Dir: cache, Progress: os.Stderr}}
+	missing, err := b.Binaries.Missing(t.Context(), Version, nodeimage.Needs()...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(missing) > 0 {
+		t.Skipf("not in the cache: %v: run 'make kind'", missing)
+	}
+	if b.Image, err = b.image(t); err != nil {
+		t.Fatal(err)
+	}
+	for _, variable := range found.Env {
+		name, value, _ := strings.Cut(variable, "=")
+		t.Setenv(name, value)
+	}
+	return b
+}
+
+// image returns the image of nodes: where Docker answers, the one that kind itself
+// gets.
+func (b *Bed) image(t *testing.T) (string, error) {
+	t.Helper()
+	if b.Engine.Name != engine.Podman {
+		return defaults.Image, nil
+	}
+	maker := &nodeimage.Maker{Engine: b.Engine, Binaries: b.Binaries, KubernetesVersion: Version, Progress: os.Stderr}
+	name, err := maker.Name(t.Context())
+	if err == nil && !maker.Has(t.Context(), name) {
+		t.Skipf("there is no node image %s: run 'make kind'", name)
+	}
+	return name, err
+}
+
+// Provider returns kind's own, for this engine.
+func (b *Bed) Provider(logger log.Logger) *cluster.Provider {
+	which := cluster.ProviderWithPodman()
+	if b.Engine.Name == engine.Docker {
+		which = cluster.ProviderWithDocker()
+	}
+	return cluster.NewProvider(which, cluster.ProviderWithLogger(logger))
+}
+
+// Config returns the configuration of a cluster with a control plane and this many
+// other nodes.
+func (b *Bed) Config(workers int) *v1alpha4.Cluster {
+	c := &v1alpha4.Cluster{Nodes: []v1alpha4.Node{{Role: v1alpha4.ControlPlaneRole, Image: b.Image}}}
+	for range workers {
+		c.Nodes = append(c.Nodes, v1alpha4.Node{Role: v1alpha4.WorkerRole, Image: b.Image})
+	}
+	return c
+}
