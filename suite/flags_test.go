@@ -15,15 +15,18 @@ import (
 var options settings
 
 type settings struct {
-	targetOS string
-	shorten  float64
+	targetOS   string
+	shorten    float64
+	waitAtMost time.Duration
 }
 
 func (s *settings) register(flags *flag.FlagSet) {
 	flags.StringVar(&s.targetOS, "readiness.target-os", string(v1.Windows),
 		"The operating system under test, windows or linux. With linux, nothing is shown about Windows: it is for working on the tests.")
 	flags.Float64Var(&s.shorten, "readiness.shorten", 1,
-		"Divide by this, from 1 to 100, for how long tests observe, and how long they wait, which is at least 30 s. Refused where a Windows node is real.")
+		"Divide by this, from 1 to 100, for how long tests observe. Refused where a Windows node is real.")
+	flags.DurationVar(&s.waitAtMost, "readiness.wait-at-most", 0,
+		"Wait at most this long for anything, such as 30s; 0 is as long as each test says.")
 }
 
 func (s *settings) check() error {
@@ -32,6 +35,9 @@ func (s *settings) check() error {
 	}
 	if !(s.shorten >= 1 && s.shorten <= 100) {
 		return fmt.Errorf("--readiness.shorten=%v: use a number from 1 to 100", s.shorten)
+	}
+	if s.waitAtMost < 0 {
+		return fmt.Errorf("--readiness.wait-at-most=%v: use a duration such as 30s, or 0", s.waitAtMost)
 	}
 	return nil
 }
@@ -62,9 +68,10 @@ func long(d time.Duration) time.Duration {
 	return time.Duration(float64(d) / options.shorten)
 }
 
-// within returns how long something may take where a test says d: however much is
-// shortened, no machine is asked to be quicker than others.
+// within returns how long something may take where a test says d.
 func within(d time.Duration) time.Duration {
-	const least = 30 * time.Second
-	return max(long(d), min(d, least))
+	if options.waitAtMost > 0 {
+		return min(d, options.waitAtMost)
+	}
+	return d
 }

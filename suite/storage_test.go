@@ -116,7 +116,7 @@ echo "op-readiness: {\"lines\": {$all}, \"all\": $(cat lines-* | wc -l)}"
 
 // sharer is the container of one of three writers.
 func (s *system) sharer(i int, writers []string) v1.Container {
-	return s.sharing(writers[i], fmt.Sprintf(shareScript, writers[i], writers[(i+1)%3], writers[(i+2)%3], shareLines, int(long(patience).Seconds())))
+	return s.sharing(writers[i], fmt.Sprintf(shareScript, writers[i], writers[(i+1)%3], writers[(i+2)%3], shareLines, int(within(patience).Seconds())))
 }
 
 // sharing is a container that runs a script in the shared folder.

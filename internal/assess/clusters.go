@@ -99,7 +99,7 @@ func (p *Prepared) makeCluster(ctx context.Context) error {
 	}
 	m := p.Manifest
 	request.Owner, request.Run = Owner(r.getenv), runTag(r.getenv, m)
-	request.Expires = time.Now().Add(DefaultExpiry).UTC().Truncate(time.Second)
+	request.ExpireAfter(DefaultExpiry)
 	if !r.Deadline.IsZero() && r.Deadline.After(request.Expires.Add(-time.Hour)) {
 		request.Expires = r.Deadline.Add(time.Hour)
 	}

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/windows-op-readiness/windows-op-readiness/internal/assess"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/engine/binaries"
@@ -85,16 +84,16 @@ func providerNames() []string { return assess.Clusters(&binaries.Store{}, "", ni
 type shapeOptions struct {
 	clustersOptions
 	provider.Request
-	// version is the flag that says which Kubernetes.
-	version *pflag.Flag
 }
+
+// ofKind ends the help of the version's flag where a cluster is made.
+func ofKind() string { return "; of kind, " + kind.DefaultVersion() }
 
 func (o *shapeOptions) addFlags(cmd *cobra.Command) {
 	o.Request = provider.DefaultRequest()
 	f := cmd.Flags()
 	o.storeOptions.addFlags(cmd)
-	o.version = f.Lookup("kubernetes-version")
-	o.version.Usage += "; of kind, " + kind.DefaultVersion()
+	o.version.Usage += ofKind()
 	o.addLedgerFlag(cmd)
 	f.StringVar(&o.Name, "name", o.Name, "name of the cluster")
 	f.IntVar(&o.LinuxNodes, "linux-nodes", o.LinuxNodes, "number of Linux nodes, beside the control plane")
@@ -113,13 +112,9 @@ func (o *shapeOptions) plan(ctx context.Context, s *Surroundings, by string, exp
 		return nil, nil, err
 	}
 	r := o.Request
-	if o.version.Changed {
-		r.KubernetesVersion = o.storeOptions.KubernetesVersion
-	} else {
-		r.KubernetesVersion = "" // each provider has its own
-	}
+	r.KubernetesVersion = o.asked() // each provider has a default of its own
 	r.Owner, r.Run = assess.Owner(s.Getenv), s.Getenv(assess.RunVariable)
-	r.Expires = time.Now().Add(expires).UTC().Truncate(time.Second)
+	r.ExpireAfter(expires)
 	plan, err := clusters.Plan(ctx, by, r)
 	return clusters, plan, err
 }

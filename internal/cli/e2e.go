@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/windows-op-readiness/windows-op-readiness/internal/engine/binaries"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/outcome/report"
@@ -38,10 +39,21 @@ type storeOptions struct {
 	KubernetesVersion string
 	Source            string
 	CacheDir          string
+	// version is the flag that says which Kubernetes.
+	version *pflag.Flag
+}
+
+// asked returns the version of Kubernetes that the user asks for, or "".
+func (o *storeOptions) asked() string {
+	if o.version.Changed {
+		return o.KubernetesVersion
+	}
+	return ""
 }
 
 func (o *storeOptions) addFlags(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&o.KubernetesVersion, "kubernetes-version", binaries.Pinned, "released Kubernetes version")
+	o.version = cmd.Flags().Lookup("kubernetes-version")
 	cmd.Flags().StringVar(&o.Source, "source", string(binaries.Auto), "where binaries come from: auto, release or build")
 	o.addCacheFlag(cmd)
 }

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -119,6 +118,7 @@ rehearsed.`,
 		},
 	}
 	o.addFlags(cmd)
+	o.version.Usage += ofKind()
 	f := cmd.Flags()
 	f.StringVar(&o.JobConfig, "job-config", "jobs", "file or folder of jobs")
 	f.StringVar(&o.ProwConfig, "config", "", "Prow's own configuration, with presets and defaults (default one with Prow's usual decoration)")
@@ -324,8 +324,8 @@ func (o *rehearseOptions) makeCluster(ctx context.Context, s *Surroundings, spac
 	}
 	r := provider.DefaultRequest()
 	r.Name, r.Owner = assess.NewClusterName(), assess.Owner(s.Getenv)
-	r.Expires = time.Now().Add(assess.DefaultExpiry).UTC().Truncate(time.Second)
-	r.KubernetesVersion = cmp.Or(o.KubernetesVersion, r.KubernetesVersion)
+	r.ExpireAfter(assess.DefaultExpiry)
+	r.KubernetesVersion = o.asked()
 	if err := space.Note(r.Name); err != nil {
 		return nil, fmt.Errorf("noting the cluster: %w", err)
 	}

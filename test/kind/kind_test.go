@@ -3,7 +3,6 @@
 package kind_test
 
 import (
-	"flag"
 	"os"
 	"path/filepath"
 	"strings"
@@ -44,13 +43,8 @@ func TestOneNode(t *testing.T) {
 	check(t, bed, up(t, bed, 0), onOneNode)
 }
 
-var all = flag.Bool("kind.all", false, "run the tests that take minutes, too")
-
 func TestThreeNodes(t *testing.T) {
-	if !*all {
-		t.Skip("it takes minutes: run 'make test-kind'")
-	}
-	bed := kindtest.New(t)
+	bed := kindtest.All(t)
 	check(t, bed, up(t, bed, 2), onThreeNodes)
 }
 

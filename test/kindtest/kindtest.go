@@ -3,16 +3,18 @@ package kindtest
 
 import (
 	"errors"
+	"flag"
 	"os"
 	"strings"
 	"testing"
 
-	"sigs.k8s.io/kind/pkg/apis/config/defaults"
 	"sigs.k8s.io/kind/pkg/apis/config/v1alpha4"
 	"sigs.k8s.io/kind/pkg/cluster"
 	"sigs.k8s.io/kind/pkg/log"
 
 	"github.com/windows-op-readiness/windows-op-readiness/internal/engine/binaries"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/target/provider"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/target/provider/kind"
 	"github.com/windows-op-readiness/windows-op-readiness/test/kind/engine"
 	"github.com/windows-op-readiness/windows-op-readiness/test/kind/nodeimage"
 )
@@ -20,8 +22,9 @@ import (
 // Bed is what makes kind clusters on this machine.
 type Bed struct {
 	Engine *engine.Engine
-	// Image is that of nodes.
-	Image string
+	// Image is that of nodes, and KubernetesVersion theirs.
+	Image             string
+	KubernetesVersion string
 	// Binaries has the programs of nodeimage.Needs, of Kubernetes [Version].
 	Binaries *binaries.Store
 }
@@ -29,6 +32,18 @@ type Bed struct {
 // Version is the Kubernetes of the binaries and, where the engine is podman, of the
 // nodes.
 const Version = binaries.Pinned
+
+var all = flag.Bool("kind.all", false, "run also the tests on kind clusters that take minutes")
+
+// All returns the bed for a test that takes minutes, and skips it unless that is asked
+// for.
+func All(t *testing.T) *Bed {
+	t.Helper()
+	if !*all {
+		t.Skip("it takes minutes: run 'make test-kind'")
+	}
+	return New(t)
+}
 
 // New returns the bed, and sets the test's environment so that kind finds the engine.
 // On a machine that can run no kind cluster, or that has not been prepared, the test
@@ -54,7 +69,7 @@ func New(t *testing.T) *Bed {
 	if len(missing) > 0 {
 		t.Skipf("not in the cache: %v: run 'make kind'", missing)
 	}
-	if b.Image, err = b.image(t); err != nil {
+	if err := b.setImage(t); err != nil {
 		t.Fatal(err)
 	}
 	for _, variable := range found.Env {
@@ -64,19 +79,27 @@ func New(t *testing.T) *Bed {
 	return b
 }
 
-// image returns the image of nodes: where Docker answers, the one that kind itself
-// gets.
-func (b *Bed) image(t *testing.T) (string, error) {
+// setImage chooses the image of nodes: where Docker answers, the published one that our
+// provider takes.
+func (b *Bed) setImage(t *testing.T) error {
 	t.Helper()
 	if b.Engine.Name != engine.Podman {
-		return defaults.Image, nil
+		r := provider.DefaultRequest()
+		r.KubernetesVersion, r.Set = "", map[string]string{kind.Engine: b.Engine.Name}
+		plan, err := (&kind.Provider{}).Plan(t.Context(), r)
+		if err != nil {
+			return err
+		}
+		b.Image, b.KubernetesVersion = plan.Set[kind.Image], plan.KubernetesVersion
+		return nil
 	}
 	maker := &nodeimage.Maker{Engine: b.Engine, Binaries: b.Binaries, KubernetesVersion: Version, Progress: os.Stderr}
 	name, err := maker.Name(t.Context())
 	if err == nil && !maker.Has(t.Context(), name) {
 		t.Skipf("there is no node image %s: run 'make kind'", name)
 	}
-	return name, err
+	b.Image, b.KubernetesVersion = name, Version
+	return err
 }
 
 // Provider returns kind's own, for this engine.

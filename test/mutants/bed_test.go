@@ -1,10 +1,10 @@
 package mutants_test
 
 import (
-	"cmp"
 	"context"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -30,8 +30,8 @@ import (
 	"github.com/windows-op-readiness/windows-op-readiness/test/scripted"
 )
 
-// shorten divides the times for which tests wait and observe.
-const shorten = "10"
+// shorten divides the times for which tests observe.
+const shorten = "--readiness.shorten=10"
 
 // bed is a cluster, and op-readiness.test to be run on it.
 type bed struct {
@@ -40,6 +40,9 @@ type bed struct {
 	dynamic dynamic.Interface
 	flags   e2e.Flags
 	binary  *e2e.Binary
+	// patience is how long tests wait for what a fault keeps from happening. Without a
+	// fault they wait as long as they do elsewhere: other tests keep the machine busy.
+	patience time.Duration
 	// nodes are those on which containers run.
 	nodes []*realnode.Node
 	// player plays the Windows pods, where they are scripted.
@@ -54,25 +57,20 @@ func simulated(t *testing.T) *bed {
 
 // real is a bed with two real Linux nodes, on which tests run with Linux in the place of
 // Windows.
-func real(t *testing.T) *bed { return nodes(t, "") }
-
-// rebooted is the same, where nodes have three minutes to reboot: other tests keep the
-// machine busy. Beside mutants nothing else runs, and of three of them all that time is
-// waited for.
-func rebooted(t *testing.T) *bed {
-	if *all {
-		return nodes(t, "")
-	}
-	return nodes(t, "5")
-}
-
-// nodes is the same, where times are divided by shorter, if that is said.
-func nodes(t *testing.T, shorter string) *bed {
+func real(t *testing.T) *bed {
 	t.Helper()
 	up := nodetest.Up(t, func(o *realnode.Options) { o.Nodes = 2 })
 	b := newBed(t, up.Cluster)
-	b.flags.Extra = []string{"--readiness.target-os=linux", "--readiness.shorten=" + cmp.Or(shorter, shorten)}
-	b.nodes = up.Nodes
+	b.flags.Extra = append(b.flags.Extra, "--readiness.target-os=linux")
+	b.nodes, b.patience = up.Nodes, 30*time.Second
+	return b
+}
+
+// rebooted is the same, where nodes have the time to reboot.
+func rebooted(t *testing.T) *bed {
+	t.Helper()
+	b := real(t)
+	b.patience = 90 * time.Second
 	return b
 }
 
@@ -111,7 +109,8 @@ func newBed(t *testing.T, cluster *provider.Cluster) *bed {
 	}
 	return &bed{
 		T: t, client: kwoktest.Client(t, cluster), dynamic: dyn, binary: binary,
-		flags: e2e.Flags{Kubeconfig: cluster.Kubeconfig, Context: cluster.Context, Extra: []string{"--readiness.shorten=" + shorten}},
+		flags:    e2e.Flags{Kubeconfig: cluster.Kubeconfig, Context: cluster.Context, Extra: []string{shorten}},
+		patience: time.Minute,
 	}
 }
 
@@ -131,6 +130,14 @@ func (b *bed) named(words string) string {
 		b.Fatalf("no test has the words %q", words)
 	}
 	return name
+}
+
+// broken is run where a fault is to make the test fail.
+func (b *bed) broken(words string) string {
+	b.Helper()
+	impatient := *b
+	impatient.flags.Extra = append(slices.Clone(b.flags.Extra), "--readiness.wait-at-most="+b.patience.String())
+	return impatient.run(words)
 }
 
 // run runs the one test whose name has those words, and returns its failure; ""

@@ -196,6 +196,9 @@ func TestMutants(t *testing.T) {
 	var mu sync.Mutex
 	var shown []string // a row for each mutant
 	t.Cleanup(func() {
+		if t.Failed() {
+			return // what failed is to be the last that is read
+		}
 		w := tabwriter.NewWriter(t.Output(), 0, 0, 2, ' ', 0)
 		fmt.Fprintln(w, "test\tfault\twithout it\twith it")
 		for _, row := range slices.Sorted(slices.Values(shown)) {
@@ -221,7 +224,7 @@ func TestMutants(t *testing.T) {
 					continue
 				}
 				undo := m.make(b)
-				failure := b.run(m.test)
+				failure := b.broken(m.test)
 				undo()
 				says := regexp.MustCompile(m.says)
 				mu.Lock()

@@ -138,10 +138,10 @@ func TestOpenOwnRefusesAnotherSuite(t *testing.T) {
 }
 
 func TestOnlyItsOwnFlagsArePassedToOurSuite(t *testing.T) {
-	if err := e2e.CheckOwn([]string{"--readiness.shorten=10", "-readiness.target-os=linux"}); err != nil {
+	if err := e2e.CheckOwn([]string{"--readiness.shorten=10", "--readiness.wait-at-most=30s", "-readiness.target-os=linux"}); err != nil {
 		t.Error(err)
 	}
-	for _, arg := range []string{"--ginkgo.focus=x", "--kubeconfig=x", "readiness.shorten=10", "--readiness.shorten", "--readiness", "--readiness.nonsense=7", "--readiness.shorten=abc", "--readiness.shorten=0.5", "--readiness.shorten=NaN", "--readiness.target-os=macos", "--", ""} {
+	for _, arg := range []string{"--ginkgo.focus=x", "--kubeconfig=x", "readiness.shorten=10", "--readiness.shorten", "--readiness", "--readiness.nonsense=7", "--readiness.shorten=abc", "--readiness.shorten=0.5", "--readiness.shorten=NaN", "--readiness.wait-at-most=-1s", "--readiness.wait-at-most=5", "--readiness.target-os=macos", "--", ""} {
 		if err := e2e.CheckOwn([]string{arg}); err == nil {
 			t.Errorf("%q is passed on", arg)
 		}

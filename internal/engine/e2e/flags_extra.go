@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // CheckExtra returns an error when an argument may not be passed on to e2e.test.
@@ -57,6 +58,10 @@ var ownFlags = map[string]struct {
 	"readiness.shorten": {"a number from 1 to 100", func(value string) bool {
 		n, err := strconv.ParseFloat(value, 64)
 		return err == nil && n >= 1 && n <= 100
+	}},
+	"readiness.wait-at-most": {"a duration such as 30s, or 0", func(value string) bool {
+		d, err := time.ParseDuration(value)
+		return err == nil && d >= 0
 	}},
 	"readiness.target-os": {"windows or linux", func(value string) bool { return value == "windows" || value == "linux" }},
 }

@@ -34,9 +34,9 @@ type Provider interface {
 	// Down removes all that Up may have made for e, whatever was reached, and returns
 	// when it is gone. That there is nothing is no error.
 	Down(ctx context.Context, e *Entry) error
-	// List finds the clusters that carry our tags, also half-made ones, by what is
-	// there and not by any ledger.
-	List(ctx context.Context) ([]Found, error)
+	// List finds the clusters that carry our tags, of the names that are given or of
+	// all, also half-made ones, by what is there and not by any ledger.
+	List(ctx context.Context, names ...string) ([]Found, error)
 	// Foreign names what is there under a name and does not carry our tags; "" is
 	// nothing. It is in the way of Up, and Down leaves it alone.
 	Foreign(ctx context.Context, name string) (string, error)
@@ -87,6 +87,11 @@ func DefaultRequest() Request {
 		WindowsNodes:      2,
 		WindowsVersion:    "ltsc2022",
 	}
+}
+
+// ExpireAfter sets when the cluster expires, in whole seconds, as tags have it.
+func (r *Request) ExpireAfter(d time.Duration) {
+	r.Expires = time.Now().Add(d).UTC().Truncate(time.Second)
 }
 
 var validName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]{0,38}[a-z0-9])?$`)

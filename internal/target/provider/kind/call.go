@@ -9,13 +9,13 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"time"
 
 	"github.com/windows-op-readiness/windows-op-readiness/internal/process"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/redact"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/shown"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/target/provider/folder"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/text"
 )
 
@@ -32,7 +32,7 @@ func (p *Provider) call(ctx context.Context, c *cluster, do *call, begun func(pi
 	if len(self) == 0 {
 		return errors.New("it is not known how this program is called")
 	}
-	cmd := exec.Command(self[0], append(self[1:len(self):len(self)], Command, c.dir)...)
+	cmd := exec.Command(self[0], append(self[1:len(self):len(self)], Command, c.Dir)...)
 	cmd.Env = p.environ()
 	// A file, since writing to a pipe ends whoever writes once its reader is gone:
 	// nothing would end what kind has started.
@@ -75,11 +75,11 @@ func (p *Provider) call(ctx context.Context, c *cluster, do *call, begun func(pi
 	return nil
 }
 
-func (c *cluster) callLog(call string) string { return filepath.Join(c.dir, "kind-"+call+".log") }
+func (c *cluster) callLog(call string) string { return c.Path("kind-" + call + ".log") }
 
 // callEnd is what a call of kind said last: its error, where there is one.
 func (c *cluster) callEnd(call string) string {
-	data, err := tail(c.callLog(call), 64<<10)
+	data, err := folder.Tail(c.callLog(call), 64<<10)
 	if err != nil {
 		return err.Error()
 	}
@@ -92,21 +92,6 @@ func (c *cluster) callEnd(call string) string {
 		return "kind said nothing"
 	}
 	return strings.ReplaceAll(said, "\n", "\n\t")
-}
-
-// tail returns the end of a file, of at most limit bytes.
-func tail(path string, limit int64) ([]byte, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	if info, err := f.Stat(); err == nil && info.Size() > limit {
-		if _, err := f.Seek(-limit, io.SeekEnd); err != nil {
-			return nil, err
-		}
-	}
-	return io.ReadAll(io.LimitReader(f, limit))
 }
 
 // follow tells what kind begins to do, as its log grows, until stop is called.
@@ -126,7 +111,7 @@ func (p *Provider) follow(c *cluster, log string) (stop func()) {
 			rest = lines[len(lines)-1]
 			for _, line := range lines[:len(lines)-1] {
 				if what, begun := beginning(string(line)); begun {
-					p.tellf("cluster %s: kind: %s", c.name, what)
+					p.tellf("cluster %s: kind: %s", c.Name, what)
 				}
 			}
 			if last {

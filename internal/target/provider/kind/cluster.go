@@ -2,142 +2,27 @@ package kind
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
-	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/tools/clientcmd"
-
 	"github.com/windows-op-readiness/windows-op-readiness/internal/target/provider"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/target/provider/folder"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/target/provider/simulated"
-	"github.com/windows-op-readiness/windows-op-readiness/internal/whole"
 )
 
-// cluster is one cluster's folder.
-type cluster struct {
-	name string
-	dir  string
-}
+// cluster is what there is of one cluster on this machine.
+type cluster struct{ *folder.Folder }
 
-func (c *cluster) context() string    { return "kind-" + c.name }
-func (c *cluster) recordFile() string { return filepath.Join(c.dir, "cluster.json") }
-func (c *cluster) kubeconfig() string { return filepath.Join(c.dir, "kubeconfig") }
-func (c *cluster) stagesFile() string { return filepath.Join(c.dir, "kwok.yaml") }
-func (c *cluster) kwokLog() string    { return filepath.Join(c.dir, "kwok.log") }
-
-// newFolder is where the folder is made; its name can name no cluster.
-func (c *cluster) newFolder() string { return filepath.Join(filepath.Dir(c.dir), ".new-"+c.name) }
-
-// record is what cluster.json says.
-type record struct {
-	Schema int           `json:"schema"`
-	Plan   provider.Plan `json:"plan"`
-	// Networked says that kind set up the network of pods, so that nodes are ready.
-	Networked bool `json:"networked"`
-	// Ready is set last of all: without it the cluster is half made.
-	Ready bool `json:"ready"`
-}
-
-const recordSchema = 1
-
-func (c *cluster) readRecord() (*record, error) {
-	data, err := os.ReadFile(c.recordFile())
-	if err != nil {
-		return nil, err
-	}
-	var r record
-	if err := json.Unmarshal(data, &r); err != nil {
-		return nil, fmt.Errorf("%s: %w", c.recordFile(), err)
-	}
-	if r.Schema != recordSchema || r.Plan.Name != c.name {
-		return nil, fmt.Errorf("%s: it is of another op-readiness, or of another cluster", c.recordFile())
-	}
-	return &r, nil
-}
-
-func (c *cluster) writeRecord(r *record) error {
-	r.Schema = recordSchema
-	data, err := json.MarshalIndent(r, "", "  ")
-	if err != nil {
-		return err
-	}
-	return whole.WriteFile(c.recordFile(), append(data, '\n'), 0o600)
-}
-
-// makeFolder makes the folder with the record in it, both at once. One of a cluster that
-// is no more makes way.
-func (c *cluster) makeFolder(r *record) error {
-	temp := &cluster{name: c.name, dir: c.newFolder()}
-	err := os.RemoveAll(temp.dir)
-	if err == nil && c.ours() {
-		err = os.RemoveAll(c.dir)
-	}
-	if err == nil {
-		err = os.Mkdir(temp.dir, 0o700)
-	}
-	if err == nil {
-		err = temp.writeRecord(r)
-	}
-	if err == nil {
-		err = os.Rename(temp.dir, c.dir)
-	}
-	if err != nil {
-		return fmt.Errorf("making the cluster's folder: %w", err)
-	}
-	return nil
-}
-
-// ours tells whether the folder is that of a cluster.
-func (c *cluster) ours() bool {
-	_, err := os.Stat(c.recordFile())
-	return err == nil
-}
-
-// inTheWay tells whether something else than a cluster has the folder's place.
-func (c *cluster) inTheWay() (bool, error) {
-	if c.ours() {
-		return false, nil
-	}
-	entries, err := os.ReadDir(c.dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return false, nil
-	}
-	return len(entries) > 0, err
-}
-
-func (c *cluster) removeFolder() error {
-	return errors.Join(os.RemoveAll(c.newFolder()), os.RemoveAll(c.dir))
-}
-
-// client returns a client of the cluster; timeout limits each request, 0 not at all.
-func (c *cluster) client(timeout time.Duration) (kubernetes.Interface, error) {
-	config, err := clientcmd.BuildConfigFromFlags("", c.kubeconfig())
-	if err != nil {
-		return nil, fmt.Errorf("reading the cluster's kubeconfig: %w", err)
-	}
-	config.Timeout = timeout
-	config.QPS, config.Burst = 500, 1000
-	return kubernetes.NewForConfig(config)
-}
+func (c *cluster) context() string    { return "kind-" + c.Name }
+func (c *cluster) stagesFile() string { return c.Path("kwok.yaml") }
+func (c *cluster) kwokLog() string    { return c.Path("kwok.log") }
 
 // describe returns the cluster as users see it.
 func (c *cluster) describe(ctx context.Context, e *engine, t tags) provider.Found {
-	found := provider.Found{
-		Cluster: provider.Cluster{Name: c.name, Provider: ProviderName, Kubeconfig: c.kubeconfig(), Context: c.context()},
-		Owner:   t.owner, Run: t.run, Expires: t.expires,
-	}
-	if r, err := c.readRecord(); err == nil {
-		p := &r.Plan
-		found.KubernetesVersion, found.WindowsVersion = p.KubernetesVersion, p.WindowsVersion
-		found.LinuxNodes, found.WindowsNodes = p.LinuxNodes, p.WindowsNodes
-	}
+	found := c.Found(ProviderName, c.context())
+	found.Owner, found.Run, found.Expires = t.owner, t.run, t.expires
 	found.State, found.Problem = c.inspect(ctx, e)
 	return found
 }
@@ -147,15 +32,15 @@ const inspectTimeout = 5 * time.Second
 
 // inspect says how the cluster is, and what is wrong unless it is running.
 func (c *cluster) inspect(ctx context.Context, e *engine) (provider.State, string) {
-	all, err := e.nodes(ctx, c.name)
+	all, err := e.nodes(ctx, c.Name)
 	if err != nil {
 		return provider.Broken, err.Error()
 	}
-	running, err := e.nodes(ctx, c.name, "--filter", "status=running")
+	running, err := e.nodes(ctx, c.Name, "--filter", "status=running")
 	if err != nil {
 		return provider.Broken, err.Error()
 	}
-	r, err := c.readRecord()
+	r, err := c.Read()
 	if err != nil {
 		return provider.Broken, "half made: " + err.Error()
 	}
@@ -182,8 +67,8 @@ func (c *cluster) inspect(ctx context.Context, e *engine) (provider.State, strin
 }
 
 // problem says what the cluster's API server finds wrong, or "".
-func (c *cluster) problem(ctx context.Context, r *record) string {
-	client, err := c.client(inspectTimeout)
+func (c *cluster) problem(ctx context.Context, r *folder.Record) string {
+	client, err := c.Client(inspectTimeout)
 	if err != nil {
 		return err.Error()
 	}
@@ -220,7 +105,7 @@ func nodeNames(p *provider.Plan) []string {
 
 // isNodeName tells whether kind can have given name to a node of the cluster.
 func (c *cluster) isNodeName(name string) bool {
-	role, ok := strings.CutPrefix(name, c.name+"-")
+	role, ok := strings.CutPrefix(name, c.Name+"-")
 	role = strings.TrimRight(role, "0123456789")
 	return ok && (role == "control-plane" || role == "worker")
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/windows-op-readiness/windows-op-readiness/internal/target/provider"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/target/provider/folder"
 )
 
 // Down implements [provider.Provider].
@@ -30,12 +31,12 @@ func (p *Provider) Down(ctx context.Context, e *provider.Entry) error {
 			return err
 		}
 	}
-	if err := c.removeFolder(); err != nil {
+	if err := c.Remove(); err != nil {
 		return err
 	}
 	// The tags go last: while anything is there, they say whose.
 	for _, engine := range engines {
-		tagged, err := engine.of(ctx, c.name)
+		tagged, err := engine.of(ctx, c.Name)
 		if err != nil {
 			return err
 		}
@@ -78,16 +79,16 @@ func (p *Provider) enginesOf(ctx context.Context, e *provider.Entry) ([]*engine,
 // removeFrom removes a cluster's containers, and what kind made for them, from an engine,
 // and sees that they are gone.
 func (p *Provider) removeFrom(ctx context.Context, e *engine, c *cluster) error {
-	nodes, err := e.nodes(ctx, c.name)
+	nodes, err := e.nodes(ctx, c.Name)
 	if err != nil {
 		return err
 	}
 	if len(nodes) > 0 {
-		p.tellf("cluster %s: removing %s", c.name, strings.Join(nodes, ", "))
-		if err := os.MkdirAll(c.dir, 0o700); err != nil { // kind locks the kubeconfig there
+		p.tellf("cluster %s: removing %s", c.Name, strings.Join(nodes, ", "))
+		if err := os.MkdirAll(c.Dir, 0o700); err != nil { // kind locks the kubeconfig there
 			return err
 		}
-		err := p.call(ctx, c, &call{Call: callDelete, Engine: e.name, Name: c.name, Kubeconfig: c.kubeconfig()}, nil)
+		err := p.call(ctx, c, &call{Call: callDelete, Engine: e.name, Name: c.Name, Kubeconfig: c.Kubeconfig()}, nil)
 		if err != nil {
 			return fmt.Errorf("kind: %w", err)
 		}
@@ -95,7 +96,7 @@ func (p *Provider) removeFrom(ctx context.Context, e *engine, c *cluster) error 
 	if err := e.removeRemains(ctx, c); err != nil {
 		return err
 	}
-	if nodes, err = e.nodes(ctx, c.name); err == nil && len(nodes) > 0 {
+	if nodes, err = e.nodes(ctx, c.Name); err == nil && len(nodes) > 0 {
 		err = fmt.Errorf("%s: still there", strings.Join(nodes, ", "))
 	}
 	return err
@@ -156,14 +157,11 @@ func (e *engine) external(ctx context.Context) ([]string, error) {
 
 // List implements [provider.Provider]. Where no engine answers there are no clusters,
 // unless a folder tells of some.
-func (p *Provider) List(ctx context.Context) ([]provider.Found, error) {
-	dir, err := p.folder()
-	if err != nil {
-		return nil, err
-	}
+func (p *Provider) List(ctx context.Context, names ...string) ([]provider.Found, error) {
+	wanted := func(name string) bool { return len(names) == 0 || slices.Contains(names, name) }
 	engines, err := p.working(ctx)
 	if errors.Is(err, errNoEngine) {
-		return nil, p.unseen(dir, err)
+		return nil, p.unseen(wanted, err)
 	}
 	if err != nil {
 		return nil, err
@@ -177,6 +175,9 @@ func (p *Provider) List(ctx context.Context) ([]provider.Found, error) {
 		// The first of a cluster's tags expires first, and counts.
 		tagged = slices.CompactFunc(tagged, func(a, b tags) bool { return a.name == b.name })
 		for _, t := range tagged {
+			if !wanted(t.name) {
+				continue
+			}
 			c, err := p.cluster(t.name)
 			if err != nil {
 				return nil, err
@@ -188,18 +189,14 @@ func (p *Provider) List(ctx context.Context) ([]provider.Found, error) {
 }
 
 // unseen returns why no cluster is seen where there is one.
-func (p *Provider) unseen(dir string, why error) error {
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		return err
-	}
-	for _, entry := range entries {
-		c, err := p.cluster(entry.Name())
-		if err == nil && c.ours() {
-			return fmt.Errorf("cluster %s cannot be seen: %w: start its container engine", c.name, why)
+func (p *Provider) unseen(wanted func(name string) bool, why error) error {
+	all, err := folder.All(p.Dir)
+	for _, f := range all {
+		if wanted(f.Name) {
+			return fmt.Errorf("cluster %s cannot be seen: %w: start its container engine", f.Name, why)
 		}
 	}
-	return nil
+	return err
 }
 
 // Foreign implements [provider.Provider].
@@ -209,10 +206,10 @@ func (p *Provider) Foreign(ctx context.Context, name string) (string, error) {
 		return "", err
 	}
 	var all []string
-	if inTheWay, err := c.inTheWay(); err != nil {
+	if foreign, err := c.Foreign(); err != nil {
 		return "", err
-	} else if inTheWay {
-		all = append(all, "folder "+c.dir)
+	} else if foreign != "" {
+		all = append(all, foreign)
 	}
 	engines, err := p.working(ctx)
 	if err != nil && !errors.Is(err, errNoEngine) {

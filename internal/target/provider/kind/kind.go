@@ -19,6 +19,7 @@ import (
 
 	"github.com/windows-op-readiness/windows-op-readiness/internal/engine/binaries"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/target/provider"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/target/provider/folder"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/target/provider/simulated"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/text"
 )
@@ -205,7 +206,7 @@ func (p *Provider) Up(ctx context.Context, plan *provider.Plan, j provider.Journ
 	if _, err := p.kwok(ctx, plan); err != nil { // before anything is made
 		return nil, err
 	}
-	r := &record{Plan: *plan, Networked: !config.Networking.DisableDefaultCNI}
+	r := &folder.Record{Plan: *plan, NoNetwork: config.Networking.DisableDefaultCNI}
 	for _, s := range []struct {
 		name string
 		act  func() error
@@ -223,15 +224,20 @@ func (p *Provider) Up(ctx context.Context, plan *provider.Plan, j provider.Journ
 }
 
 // create makes the folder, and has kind make the cluster.
-func (p *Provider) create(ctx context.Context, e *engine, c *cluster, r *record, config string, j provider.Journal) error {
-	if err := c.makeFolder(r); err != nil {
+func (p *Provider) create(ctx context.Context, e *engine, c *cluster, r *folder.Record, config string, j provider.Journal) error {
+	if c.Exists() { // of a cluster whose volume is gone
+		if err := c.Remove(); err != nil {
+			return err
+		}
+	}
+	if err := c.Make(r); err != nil {
 		return err
 	}
-	p.tellf("cluster %s: %s makes Kubernetes %s on %s (usually 1 to 2 minutes, more where the image must be fetched)", c.name, e.name, r.Plan.KubernetesVersion, text.Count(r.Plan.LinuxNodes+1, "node"))
+	p.tellf("cluster %s: %s makes Kubernetes %s on %s (usually 1 to 2 minutes, more where the image must be fetched)", c.Name, e.name, r.Plan.KubernetesVersion, text.Count(r.Plan.LinuxNodes+1, "node"))
 	limit := cmp.Or(p.CreateTimeout, 15*time.Minute)
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("not made within %s", limit))
 	defer cancel()
-	err := p.call(ctx, c, &call{Call: callCreate, Engine: e.name, Name: c.name, Kubeconfig: c.kubeconfig(), Config: config}, j.Child)
+	err := p.call(ctx, c, &call{Call: callCreate, Engine: e.name, Name: c.Name, Kubeconfig: c.Kubeconfig(), Config: config}, j.Child)
 	if err != nil {
 		return fmt.Errorf("kind: %w", err)
 	}
@@ -255,23 +261,8 @@ func (p *Provider) limit(ctx context.Context) (context.Context, context.CancelFu
 
 // cluster returns the one of that name, which need not exist.
 func (p *Provider) cluster(name string) (*cluster, error) {
-	if err := provider.ValidateName(name); err != nil {
-		return nil, err
-	}
-	dir, err := p.folder()
-	return &cluster{name: name, dir: filepath.Join(dir, name)}, err
-}
-
-// folder makes Dir and returns it without symbolic links, so that it is spelled the same
-// in the arguments of every process.
-func (p *Provider) folder() (string, error) {
-	if !filepath.IsAbs(p.Dir) {
-		return "", fmt.Errorf("the folder of clusters must be an absolute path, not %q", p.Dir)
-	}
-	if err := os.MkdirAll(p.Dir, 0o700); err != nil {
-		return "", fmt.Errorf("making the folder of clusters: %w", err)
-	}
-	return filepath.EvalSymlinks(p.Dir)
+	f, err := folder.In(p.Dir, name)
+	return &cluster{f}, err
 }
 
 // environ is the environment of child processes, without what would lead them to the

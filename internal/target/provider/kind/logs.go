@@ -1,7 +1,6 @@
 package kind
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -11,13 +10,9 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/windows-op-readiness/windows-op-readiness/internal/redact"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/target/provider"
-	"github.com/windows-op-readiness/windows-op-readiness/internal/whole"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/target/provider/folder"
 )
-
-// maxLog is how much of the end of a log is kept.
-const maxLog = 10 << 20
 
 // Logs implements [provider.Provider]: it has kind collect what it can of the nodes, and
 // adds what kind and kwok said. Nothing is kept before it was redacted.
@@ -34,7 +29,7 @@ func (p *Provider) Logs(ctx context.Context, e *provider.Entry, dir string) ([]p
 		missing = append(missing, provider.Missing{What: what, Reason: err.Error()})
 	}
 	for _, name := range []string{c.callLog(callCreate), c.kwokLog()} {
-		if err := keepLog(name, filepath.Join(dir, filepath.Base(name))); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := folder.KeepLog(name, filepath.Join(dir, filepath.Base(name))); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			miss(filepath.Base(name), err)
 		}
 	}
@@ -54,25 +49,25 @@ func (p *Provider) Logs(ctx context.Context, e *provider.Entry, dir string) ([]p
 // nodeLogs has kind collect what it can into a folder beside the cluster's, within a
 // minute, and keeps it, redacted.
 func (p *Provider) nodeLogs(ctx context.Context, e *engine, c *cluster, dir string, miss func(string, error)) error {
-	raw, err := os.MkdirTemp(filepath.Dir(c.dir), ".logs-")
+	raw, err := os.MkdirTemp(filepath.Dir(c.Dir), ".logs-")
 	if err != nil {
 		return err
 	}
 	defer os.RemoveAll(raw)
-	if err := os.MkdirAll(c.dir, 0o700); err != nil { // where the call's log goes
+	if err := os.MkdirAll(c.Dir, 0o700); err != nil { // where the call's log goes
 		return err
 	}
 	limit := cmp.Or(p.LogTimeout, time.Minute)
 	limited, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("not done within %s", limit))
 	defer cancel()
-	err = p.call(limited, c, &call{Call: callLogs, Engine: e.name, Name: c.name, Dir: raw}, nil)
+	err = p.call(limited, c, &call{Call: callLogs, Engine: e.name, Name: c.Name, Dir: raw}, nil)
 	walk := filepath.WalkDir(raw, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || !entry.Type().IsRegular() {
 			return err
 		}
 		relative, err := filepath.Rel(raw, path)
 		if err == nil {
-			err = keepLog(path, filepath.Join(dir, relative))
+			err = folder.KeepLog(path, filepath.Join(dir, relative))
 		}
 		if err != nil {
 			miss(relative, err)
@@ -80,20 +75,4 @@ func (p *Provider) nodeLogs(ctx context.Context, e *engine, c *cluster, dir stri
 		return ctx.Err()
 	})
 	return errors.Join(err, walk)
-}
-
-// keepLog writes the end of a log, redacted. Of what is no text, such as journals, which
-// are there as text, and wtmp, nothing is kept.
-func keepLog(from, to string) error {
-	data, err := tail(from, maxLog)
-	if err != nil {
-		return err
-	}
-	if bytes.IndexByte(data, 0) >= 0 {
-		return nil
-	}
-	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
-		return err
-	}
-	return whole.WriteFile(to, []byte(redact.String(string(data))), 0o644)
 }

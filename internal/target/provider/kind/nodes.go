@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -15,6 +14,7 @@ import (
 	"github.com/windows-op-readiness/windows-op-readiness/internal/process"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/shown"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/target/provider"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/target/provider/folder"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/target/provider/simulated"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/text"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/whole"
@@ -38,10 +38,10 @@ func simulatedNodes(p *provider.Plan) []*corev1.Node {
 }
 
 // addNodes adds the simulated nodes, and waits until all nodes are ready.
-func (p *Provider) addNodes(ctx context.Context, e *engine, c *cluster, r *record) error {
+func (p *Provider) addNodes(ctx context.Context, e *engine, c *cluster, r *folder.Record) error {
 	ctx, cancel := p.limit(ctx)
 	defer cancel()
-	client, err := c.client(0)
+	client, err := c.Client(0)
 	if err != nil {
 		return err
 	}
@@ -50,7 +50,7 @@ func (p *Provider) addNodes(ctx context.Context, e *engine, c *cluster, r *recor
 	}
 	nodes := simulatedNodes(&r.Plan)
 	if len(nodes) > 0 {
-		p.tellf("cluster %s: adding %s (%s), simulated", c.name, text.Count(len(nodes), "Windows node"), r.Plan.WindowsVersion)
+		p.tellf("cluster %s: adding %s (%s), simulated", c.Name, text.Count(len(nodes), "Windows node"), r.Plan.WindowsVersion)
 		if err := e.route(ctx, &r.Plan); err != nil {
 			return err
 		}
@@ -71,7 +71,7 @@ func (p *Provider) addNodes(ctx context.Context, e *engine, c *cluster, r *recor
 		return err
 	}
 	r.Ready = true
-	return c.writeRecord(r)
+	return c.Write(r)
 }
 
 // checkVersion returns an error when a node image is not of the version that it was
@@ -117,11 +117,11 @@ func (p *Provider) startKwok(ctx context.Context, c *cluster, plan *provider.Pla
 	defer log.Close()
 	cmd := exec.Command(program,
 		"--config="+c.stagesFile(),
-		"--kubeconfig="+c.kubeconfig(),
+		"--kubeconfig="+c.Kubeconfig(),
 		"--manage-all-nodes=false",
 		"--manage-nodes-with-annotation-selector="+simulated.Annotation,
 		"--node-lease-duration-seconds=40")
-	cmd.Dir = c.dir
+	cmd.Dir = c.Dir
 	cmd.Env = p.environ()
 	cmd.Stdout, cmd.Stderr = log, log
 	group, err := process.Start(cmd, 0)
@@ -139,18 +139,14 @@ func whileAlive(ctx context.Context, kwok *process.Group, c *cluster) (watched c
 		select {
 		case <-watched.Done():
 		case <-kwok.Exited():
-			said, err := tail(c.kwokLog(), 2000)
-			if err != nil {
-				said = []byte(err.Error())
-			}
-			cancel(fmt.Errorf("kwok ended; its log ends with\n\t%s", strings.ReplaceAll(strings.TrimSpace(shown.Lines(string(said))), "\n", "\n\t")))
+			cancel(fmt.Errorf("kwok ended; its log ends with\n\t%s", folder.Ending(c.kwokLog())))
 		}
 	}()
 	return watched, func() { cancel(nil) }
 }
 
 // awaitReal waits until the cluster's real nodes are ready.
-func awaitReal(ctx context.Context, client kubernetes.Interface, r *record) error {
+func awaitReal(ctx context.Context, client kubernetes.Interface, r *folder.Record) error {
 	for problem := ""; ; {
 		now := realProblem(ctx, client, r)
 		if now == "" {
@@ -168,8 +164,8 @@ func awaitReal(ctx context.Context, client kubernetes.Interface, r *record) erro
 }
 
 // realProblem says which of the real nodes is missing or not ready, or "".
-func realProblem(ctx context.Context, client kubernetes.Interface, r *record) string {
-	if !r.Networked {
+func realProblem(ctx context.Context, client kubernetes.Interface, r *folder.Record) string {
+	if r.NoNetwork {
 		return "" // none is, before somebody installs a network
 	}
 	list, err := client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
@@ -178,7 +174,7 @@ func realProblem(ctx context.Context, client kubernetes.Interface, r *record) st
 	}
 	is := map[string]bool{}
 	for i := range list.Items {
-		is[list.Items[i].Name] = ready(&list.Items[i])
+		is[list.Items[i].Name] = simulated.Ready(&list.Items[i])
 	}
 	for _, name := range nodeNames(&r.Plan) {
 		if !is[name] {
@@ -186,13 +182,4 @@ func realProblem(ctx context.Context, client kubernetes.Interface, r *record) st
 		}
 	}
 	return ""
-}
-
-func ready(node *corev1.Node) bool {
-	for _, condition := range node.Status.Conditions {
-		if condition.Type == corev1.NodeReady {
-			return condition.Status == corev1.ConditionTrue
-		}
-	}
-	return false
 }

@@ -23,7 +23,7 @@ func (c *cluster) processes() (calls, others []int, err error) {
 	making := c.making()
 	for _, p := range all {
 		switch {
-		case strings.HasSuffix(p.Command, " "+Command+" "+c.dir):
+		case strings.HasSuffix(p.Command, " "+Command+" "+c.Dir):
 			calls = append(calls, p.PID)
 		case making.MatchString(p.Command) || c.isKwok(p.Command):
 			others = append(others, p.PID)
@@ -34,8 +34,8 @@ func (c *cluster) processes() (calls, others []int, err error) {
 
 // making matches the commands by which kind makes containers and volumes.
 func (c *cluster) making() *regexp.Regexp {
-	node := regexp.QuoteMeta(c.name) + `-(control-plane|worker)\d*`
-	label := regexp.QuoteMeta(clusterLabel + "=" + c.name)
+	node := regexp.QuoteMeta(c.Name) + `-(control-plane|worker)\d*`
+	label := regexp.QuoteMeta(clusterLabel + "=" + c.Name)
 	return regexp.MustCompile(`^\S*(docker|podman|nerdctl) (run --name ` + node + ` .*--label ` + label + ` |volume create --label ` + node + `=true$)`)
 }
 

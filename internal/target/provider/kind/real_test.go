@@ -27,6 +27,7 @@ import (
 	"github.com/windows-op-readiness/windows-op-readiness/internal/target/provider/kind"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/target/provider/ledger"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/target/provider/life"
+	"github.com/windows-op-readiness/windows-op-readiness/test/kindtest"
 )
 
 // TestMain lets this test binary stand in for the program that makes one call of kind,
@@ -50,6 +51,13 @@ func TestMain(m *testing.M) {
 	}
 	os.Exit(0)
 }
+
+// These say what kind clusters are made of on this machine.
+const (
+	engineVariable  = "KIND_EXPERIMENTAL_PROVIDER"
+	imageVariable   = "KIND_TEST_IMAGE"
+	versionVariable = "KIND_TEST_VERSION"
+)
 
 // dying is a provider whose process dies after a step of Up.
 type dying struct {
@@ -102,8 +110,9 @@ func request(name string) provider.Request {
 	r := provider.DefaultRequest()
 	r.Name, r.LinuxNodes, r.WindowsNodes = name, 0, 1
 	r.Owner, r.Run = "octo/app", "8123-1-2"
-	r.Expires = time.Now().Add(time.Hour).UTC().Truncate(time.Second)
-	r.Set = map[string]string{kind.Engine: os.Getenv("KIND_EXPERIMENTAL_PROVIDER"), kind.Image: os.Getenv("KIND_TEST_IMAGE")}
+	r.ExpireAfter(time.Hour)
+	r.KubernetesVersion = os.Getenv(versionVariable)
+	r.Set = map[string]string{kind.Engine: os.Getenv(engineVariable), kind.Image: os.Getenv(imageVariable)}
 	return r
 }
 
@@ -131,7 +140,12 @@ type bed struct {
 // newBed returns one whose clusters, by these names, are gone after the test.
 func newBed(t *testing.T, names ...string) *bed {
 	t.Helper()
-	needEngine(t)
+	machine := kindtest.All(t)
+	for variable, value := range map[string]string{
+		engineVariable: machine.Engine.Name, imageVariable: machine.Image, versionVariable: machine.KubernetesVersion,
+	} {
+		t.Setenv(variable, value) // for the processes that stand in for others, too
+	}
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
@@ -153,7 +167,7 @@ func (b *bed) clusters() *life.Clusters { return clustersIn(b.dir, testLog{b.t})
 // engine returns what a command of the engine prints, in fields.
 func (b *bed) engine(args ...string) []string {
 	b.t.Helper()
-	out, err := exec.Command(os.Getenv("KIND_EXPERIMENTAL_PROVIDER"), args...).Output()
+	out, err := exec.Command(os.Getenv(engineVariable), args...).Output()
 	if err != nil {
 		b.t.Errorf("%v: %v", args, err)
 	}
@@ -231,7 +245,7 @@ func TestLifeOfACluster(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := provider.Cluster{
-		Name: "life", Provider: "kind", KubernetesVersion: binaries.Pinned, WindowsNodes: 1, WindowsVersion: "ltsc2022",
+		Name: "life", Provider: "kind", KubernetesVersion: r.KubernetesVersion, WindowsNodes: 1, WindowsVersion: "ltsc2022",
 		State: provider.Running, Kubeconfig: filepath.Join(b.dir, "clusters", "life", "kubeconfig"), Context: "kind-life",
 	}
 	if *made != want {
@@ -445,7 +459,7 @@ func TestWhatKindRefusesIsSaidAndLeavesNothing(t *testing.T) {
 // A cluster that somebody made with kind itself is nobody's to remove.
 func TestAClusterOfSomebodyElseIsLeftAlone(t *testing.T) {
 	b := newBed(t)
-	engine := os.Getenv("KIND_EXPERIMENTAL_PROVIDER")
+	engine := os.Getenv(engineVariable)
 	r := request("foreign")
 	if out, err := exec.Command(engine, "create", "--name", "foreign-control-plane", "--label", "io.x-k8s.kind.cluster=foreign", r.Set[kind.Image]).CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
@@ -459,16 +473,5 @@ func TestAClusterOfSomebodyElseIsLeftAlone(t *testing.T) {
 	}
 	if left := b.containers("foreign"); len(left) != 1 {
 		t.Errorf("containers %v, want the one that was there", left)
-	}
-}
-
-// needEngine skips the test on a machine that makes no clusters of kind.
-func needEngine(t *testing.T) {
-	t.Helper()
-	if testing.Short() {
-		t.Skip("it takes a cluster")
-	}
-	if os.Getenv("KIND_TEST_IMAGE") == "" {
-		t.Skip("no node image")
 	}
 }

@@ -2,12 +2,8 @@ package kwok
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"io/fs"
-	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -20,59 +16,20 @@ import (
 
 	"github.com/windows-op-readiness/windows-op-readiness/internal/process"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/target/provider"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/target/provider/folder"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/target/provider/simulated"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/whole"
 )
 
-// cluster is one cluster's folder.
-type cluster struct {
-	name string
-	dir  string
-}
+// cluster is what there is of one cluster.
+type cluster struct{ *folder.Folder }
 
-func (c *cluster) context() string     { return "kwok-" + c.name }
-func (c *cluster) recordFile() string  { return filepath.Join(c.dir, "cluster.json") }
-func (c *cluster) kubeconfig() string  { return filepath.Join(c.dir, "kubeconfig") }
-func (c *cluster) configFile() string  { return filepath.Join(c.dir, "kwokctl.yaml") }
-func (c *cluster) kwokWorkDir() string { return filepath.Join(c.dir, "kwok") }
+func (c *cluster) context() string     { return "kwok-" + c.Name }
+func (c *cluster) configFile() string  { return c.Path("kwokctl.yaml") }
+func (c *cluster) kwokWorkDir() string { return c.Path("kwok") }
 
 // runDir is where kwokctl keeps this cluster, and its processes run.
-func (c *cluster) runDir() string { return filepath.Join(c.kwokWorkDir(), "clusters", c.name) }
-
-// record is what cluster.json says: the plan, with owner, run and expiry. It is there
-// before anything else of the cluster, and goes after all else.
-type record struct {
-	Schema int           `json:"schema"`
-	Plan   provider.Plan `json:"plan"`
-	// Ready is set last of all: without it the cluster is half made.
-	Ready bool `json:"ready"`
-}
-
-const recordSchema = 2
-
-func (c *cluster) readRecord() (*record, error) {
-	data, err := os.ReadFile(c.recordFile())
-	if err != nil {
-		return nil, err
-	}
-	var r record
-	if err := json.Unmarshal(data, &r); err != nil {
-		return nil, fmt.Errorf("%s: %w", c.recordFile(), err)
-	}
-	if r.Schema != recordSchema {
-		return nil, fmt.Errorf("%s: schema %d is of another op-readiness", c.recordFile(), r.Schema)
-	}
-	return &r, nil
-}
-
-func (c *cluster) writeRecord(r *record) error {
-	r.Schema = recordSchema
-	data, err := json.MarshalIndent(r, "", "  ")
-	if err != nil {
-		return err
-	}
-	return whole.WriteFile(c.recordFile(), append(data, '\n'), 0o600)
-}
+func (c *cluster) runDir() string { return filepath.Join(c.kwokWorkDir(), "clusters", c.Name) }
 
 // copyKubeconfig writes the cluster's own kubeconfig, with certificates and key inside,
 // so that it can be copied elsewhere.
@@ -91,30 +48,12 @@ func (c *cluster) copyKubeconfig() error {
 	if err != nil {
 		return err
 	}
-	return whole.WriteFile(c.kubeconfig(), data, 0o600)
-}
-
-// client returns a client of the cluster; timeout limits each request, 0 not
-// at all.
-func (c *cluster) client(timeout time.Duration) (kubernetes.Interface, error) {
-	config, err := clientcmd.BuildConfigFromFlags("", c.kubeconfig())
-	if err != nil {
-		return nil, fmt.Errorf("reading the cluster's kubeconfig: %w", err)
-	}
-	config.Timeout = timeout
-	config.QPS, config.Burst = 500, 1000
-	return kubernetes.NewForConfig(config)
+	return whole.WriteFile(c.Kubeconfig(), data, 0o600)
 }
 
 // describe returns the cluster as users see it.
 func (c *cluster) describe(ctx context.Context) provider.Found {
-	found := provider.Found{Cluster: provider.Cluster{Name: c.name, Provider: ProviderName, Kubeconfig: c.kubeconfig(), Context: c.context()}}
-	if r, err := c.readRecord(); err == nil {
-		p := &r.Plan
-		found.KubernetesVersion, found.WindowsVersion = p.KubernetesVersion, p.WindowsVersion
-		found.LinuxNodes, found.WindowsNodes = p.LinuxNodes, p.WindowsNodes
-		found.Owner, found.Run, found.Expires = p.Owner, p.Run, p.Expires
-	}
+	found := c.Found(ProviderName, c.context())
 	found.State, found.Problem = c.inspect(ctx)
 	return found
 }
@@ -124,7 +63,7 @@ const inspectTimeout = 5 * time.Second
 
 // inspect says how the cluster is, and what is wrong unless it is running.
 func (c *cluster) inspect(ctx context.Context) (provider.State, string) {
-	r, err := c.readRecord()
+	r, err := c.Read()
 	if err != nil {
 		return provider.Broken, "half made: " + err.Error()
 	}
@@ -141,7 +80,7 @@ func (c *cluster) inspect(ctx context.Context) (provider.State, string) {
 	if missing := missingComponents(running); len(missing) > 0 {
 		return provider.Broken, strings.Join(missing, ", ") + " not running"
 	}
-	client, err := c.client(inspectTimeout)
+	client, err := c.Client(inspectTimeout)
 	if err != nil {
 		return provider.Broken, err.Error()
 	}
@@ -214,40 +153,12 @@ func (c *cluster) makers() ([]int, error) {
 	return ids, nil
 }
 
-// makeFolder makes the folder with the record in it, both at once.
-func (c *cluster) makeFolder(p *provider.Plan) error {
-	temp := &cluster{name: c.name, dir: c.newFolder()}
-	err := os.RemoveAll(temp.dir)
-	if err == nil {
-		err = os.Mkdir(temp.dir, 0o700)
-	}
-	if err == nil {
-		err = temp.writeRecord(&record{Plan: *p})
-	}
-	if err == nil {
-		err = os.Rename(temp.dir, c.dir)
-	}
-	if err != nil {
-		return fmt.Errorf("making the cluster's folder: %w", err)
-	}
-	return nil
-}
-
-// newFolder is where the folder is made; its name can name no cluster.
-func (c *cluster) newFolder() string { return filepath.Join(filepath.Dir(c.dir), ".new-"+c.name) }
-
-// ours tells whether the folder is that of a cluster.
-func (c *cluster) ours() bool {
-	_, err := os.Stat(c.recordFile())
-	return err == nil
-}
-
 // destroy ends the cluster's processes and removes its folder.
 func (c *cluster) destroy(ctx context.Context) error {
 	if err := c.endProcesses(ctx); err != nil {
 		return err
 	}
-	return errors.Join(os.RemoveAll(c.newFolder()), c.removeFolder())
+	return c.Remove()
 }
 
 // endProcesses ends the cluster's processes. Its data is thrown away, so nothing is
@@ -283,53 +194,6 @@ func (c *cluster) endProcesses(ctx context.Context) error {
 	}
 }
 
-// removeFolder removes the record after all else: while anything is there, it says whose.
-func (c *cluster) removeFolder() error {
-	entries, err := os.ReadDir(c.dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	for _, entry := range entries {
-		if path := filepath.Join(c.dir, entry.Name()); path != c.recordFile() {
-			if err := os.RemoveAll(path); err != nil {
-				return err
-			}
-		}
-	}
-	return os.RemoveAll(c.dir)
-}
-
-// log returns the end of a component's log.
-func (c *cluster) log(component string) ([]byte, error) {
-	const most = 10 << 20
-	f, err := os.Open(filepath.Join(c.runDir(), "logs", component+".log"))
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	if info, err := f.Stat(); err == nil && info.Size() > most {
-		if _, err := f.Seek(-most, io.SeekEnd); err != nil {
-			return nil, err
-		}
-	}
-	return io.ReadAll(f)
-}
-
-// logTail returns the last lines of a component's log, for an error.
-func (c *cluster) logTail(component string) string {
-	data, err := c.log(component)
-	if errors.Is(err, fs.ErrNotExist) {
-		return "it has no log"
-	}
-	if err != nil {
-		return err.Error()
-	}
-	lines := strings.Split(strings.TrimSpace(string(data)), "\n")
-	if len(lines) > 10 {
-		lines = lines[len(lines)-10:]
-	}
-	return strings.Join(lines, "\n\t")
+func (c *cluster) log(component string) string {
+	return filepath.Join(c.runDir(), "logs", component+".log")
 }

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"maps"
 	"net"
 	"os"
@@ -19,10 +18,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/windows-op-readiness/windows-op-readiness/internal/engine/binaries"
-	"github.com/windows-op-readiness/windows-op-readiness/internal/redact"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/target/provider"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/target/provider/folder"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/target/provider/simulated"
-	"github.com/windows-op-readiness/windows-op-readiness/internal/whole"
 )
 
 // ProviderName is how this provider is called on the command line.
@@ -141,7 +139,7 @@ func (p *Provider) Up(ctx context.Context, plan *provider.Plan, j provider.Journ
 		name string
 		act  func() error
 	}{
-		{stepFolder, func() error { return c.makeFolder(plan) }},
+		{stepFolder, func() error { return c.Make(&folder.Record{Plan: *plan}) }},
 		{stepControlPlane, func() error { return p.startControlPlane(ctx, c, plan, paths) }},
 		{stepNodes, func() error { return p.addNodes(ctx, c, plan) }},
 	} {
@@ -156,12 +154,12 @@ func (p *Provider) Up(ctx context.Context, plan *provider.Plan, j provider.Journ
 // startControlPlane starts it, with other ports where somebody took one meanwhile.
 func (p *Provider) startControlPlane(ctx context.Context, c *cluster, plan *provider.Plan, paths map[binaries.Name]string) error {
 	for attempt := 1; ; attempt++ {
-		p.tellf("cluster %s: starting Kubernetes %s (usually 5 to 10 seconds)", c.name, plan.KubernetesVersion)
+		p.tellf("cluster %s: starting Kubernetes %s (usually 5 to 10 seconds)", c.Name, plan.KubernetesVersion)
 		err := p.start(ctx, c, plan, paths)
 		if !errors.Is(err, errPortTaken) || attempt == 3 {
 			return err
 		}
-		p.tellf("cluster %s: %v: trying others", c.name, errPortTaken)
+		p.tellf("cluster %s: %v: trying others", c.Name, errPortTaken)
 		if err := c.endProcesses(ctx); err != nil {
 			return err
 		}
@@ -173,8 +171,8 @@ func (p *Provider) startControlPlane(ctx context.Context, c *cluster, plan *prov
 
 // addNodes adds the nodes, and says in the record that the cluster is whole.
 func (p *Provider) addNodes(ctx context.Context, c *cluster, plan *provider.Plan) error {
-	p.tellf("cluster %s: adding %d Linux and %d Windows nodes (%s)", c.name, plan.LinuxNodes, plan.WindowsNodes, plan.WindowsVersion)
-	client, err := c.client(0)
+	p.tellf("cluster %s: adding %d Linux and %d Windows nodes (%s)", c.Name, plan.LinuxNodes, plan.WindowsNodes, plan.WindowsVersion)
+	client, err := c.Client(0)
 	if err != nil {
 		return err
 	}
@@ -187,7 +185,7 @@ func (p *Provider) addNodes(ctx context.Context, c *cluster, plan *provider.Plan
 	if err := simulated.Await(limited, client, nodes); err != nil {
 		return err
 	}
-	return c.writeRecord(&record{Plan: *plan, Ready: true})
+	return c.Write(&folder.Record{Plan: *plan, Ready: true})
 }
 
 func nodesOf(p *provider.Plan) []*corev1.Node { return simulated.Nodes(p.LinuxNodes, p.Request) }
@@ -212,19 +210,14 @@ func (p *Provider) Down(ctx context.Context, e *provider.Entry) error {
 }
 
 // List implements [provider.Provider].
-func (p *Provider) List(ctx context.Context) ([]provider.Found, error) {
-	dir, err := p.folder()
-	if err != nil {
-		return nil, err
-	}
-	entries, err := os.ReadDir(dir)
+func (p *Provider) List(ctx context.Context, names ...string) ([]provider.Found, error) {
+	all, err := folder.All(p.Dir)
 	if err != nil {
 		return nil, err
 	}
 	var clusters []provider.Found
-	for _, entry := range entries {
-		c := &cluster{name: entry.Name(), dir: filepath.Join(dir, entry.Name())}
-		if provider.ValidateName(c.name) == nil && c.ours() {
+	for _, f := range all {
+		if c := (&cluster{f}); len(names) == 0 || slices.Contains(names, f.Name) {
 			clusters = append(clusters, c.describe(ctx))
 		}
 	}
@@ -234,17 +227,10 @@ func (p *Provider) List(ctx context.Context) ([]provider.Found, error) {
 // Foreign implements [provider.Provider].
 func (p *Provider) Foreign(_ context.Context, name string) (string, error) {
 	c, err := p.cluster(name)
-	if err != nil || c.ours() {
-		return "", err
-	}
-	entries, err := os.ReadDir(c.dir)
-	if errors.Is(err, fs.ErrNotExist) || err == nil && len(entries) == 0 {
-		return "", nil // an empty folder is the last that Down removes
-	}
 	if err != nil {
 		return "", err
 	}
-	return "folder " + c.dir, nil
+	return c.Foreign()
 }
 
 // Extend implements [provider.Provider].
@@ -253,12 +239,12 @@ func (p *Provider) Extend(_ context.Context, e *provider.Entry, expires time.Tim
 	if err != nil {
 		return err
 	}
-	r, err := c.readRecord()
+	r, err := c.Read()
 	if err != nil {
 		return err
 	}
 	r.Plan.Expires = expires
-	return c.writeRecord(r)
+	return c.Write(r)
 }
 
 // Logs implements [provider.Provider]: it copies the logs of the control plane.
@@ -267,16 +253,9 @@ func (p *Provider) Logs(_ context.Context, e *provider.Entry, dir string) ([]pro
 	if err != nil {
 		return nil, err
 	}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return nil, err
-	}
 	var missing []provider.Missing
 	for _, name := range components {
-		log, err := c.log(name)
-		if err == nil {
-			err = whole.WriteFile(filepath.Join(dir, name+".log"), []byte(redact.String(string(log))), 0o644)
-		}
-		if err != nil {
+		if err := folder.KeepLog(c.log(name), filepath.Join(dir, name+".log")); err != nil {
 			missing = append(missing, provider.Missing{What: "the log of " + name, Reason: err.Error()})
 		}
 	}
@@ -285,23 +264,8 @@ func (p *Provider) Logs(_ context.Context, e *provider.Entry, dir string) ([]pro
 
 // cluster returns the one of that name, which need not exist.
 func (p *Provider) cluster(name string) (*cluster, error) {
-	if err := provider.ValidateName(name); err != nil {
-		return nil, err
-	}
-	dir, err := p.folder()
-	return &cluster{name: name, dir: filepath.Join(dir, name)}, err
-}
-
-// folder makes Dir and returns it without symbolic links, so that it is
-// spelled the same in the arguments of every process.
-func (p *Provider) folder() (string, error) {
-	if !filepath.IsAbs(p.Dir) {
-		return "", fmt.Errorf("the folder of clusters must be an absolute path, not %q", p.Dir)
-	}
-	if err := os.MkdirAll(p.Dir, 0o700); err != nil {
-		return "", fmt.Errorf("making the folder of clusters: %w", err)
-	}
-	return filepath.EvalSymlinks(p.Dir)
+	f, err := folder.In(p.Dir, name)
+	return &cluster{f}, err
 }
 
 func (p *Provider) environ() []string {

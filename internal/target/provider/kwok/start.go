@@ -17,6 +17,7 @@ import (
 
 	"github.com/windows-op-readiness/windows-op-readiness/internal/engine/binaries"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/target/provider"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/target/provider/folder"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/target/provider/simulated"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/whole"
 )
@@ -106,7 +107,7 @@ func (c *cluster) pidFile(component string) string {
 
 // ended says that a component has ended, with the end of its log.
 func (c *cluster) ended(component string) error {
-	return fmt.Errorf("%s ended; its log ends with\n\t%s", component, c.logTail(component))
+	return fmt.Errorf("%s ended; its log ends with\n\t%s", component, folder.Ending(c.log(component)))
 }
 
 func bindAddress(p *provider.Plan) string { return cmp.Or(p.Set[BindAddress], loopback) }
@@ -192,12 +193,12 @@ func kwokctlConfig(c *cluster, plan *provider.Plan, paths map[binaries.Name]stri
 // kwokctl runs kwokctl for the cluster. When ctx ends it is killed; what it
 // has started by then stays.
 func (p *Provider) kwokctl(ctx context.Context, c *cluster, plan *provider.Plan, paths map[binaries.Name]string, args ...string) error {
-	args = append(args, "--name", c.name, "--config", c.configFile())
+	args = append(args, "--name", c.Name, "--config", c.configFile())
 	if args[0] == "create" {
 		args = append(args, "--kubeconfig", "") // leave the user's own alone
 	}
 	cmd := exec.CommandContext(ctx, paths[binaries.Kwokctl], args...)
-	cmd.Dir = c.dir
+	cmd.Dir = c.Dir
 	cmd.Env = c.environ(p.environ(), filepath.Dir(paths[binaries.Kubectl]), plan.Set[Commands])
 	cmd.WaitDelay = time.Second
 	var output bytes.Buffer
@@ -239,7 +240,7 @@ func (c *cluster) environ(base []string, kubectlDir, commands string) []string {
 // runs. Components give up when the API server takes long to come, as on a
 // busy machine: these are started again.
 func (p *Provider) awaitControlPlane(ctx context.Context, c *cluster, plan *provider.Plan, paths map[binaries.Name]string) error {
-	client, err := c.client(inspectTimeout)
+	client, err := c.Client(inspectTimeout)
 	if err != nil {
 		return err
 	}
@@ -293,7 +294,7 @@ func (p *Provider) restart(ctx context.Context, c *cluster, plan *provider.Plan,
 // portTaken tells whether a component has ended because of a port in use.
 func (c *cluster) portTaken() bool {
 	for _, name := range components {
-		if strings.Contains(c.logTail(name), "address already in use") {
+		if strings.Contains(folder.Ending(c.log(name)), "address already in use") {
 			return true
 		}
 	}

@@ -183,16 +183,14 @@ func (c *Clusters) free(ctx context.Context, p provider.Provider, name string) e
 
 // find returns the cluster of that name that p knows by its tags, or nil.
 func (c *Clusters) find(ctx context.Context, p provider.Provider, name string) (*provider.Found, error) {
-	all, err := p.List(ctx)
+	all, err := p.List(ctx, name)
 	if err != nil {
 		return nil, fmt.Errorf("listing the clusters of %s: %w", p.Name(), err)
 	}
-	for i := range all {
-		if all[i].Name == name {
-			return &all[i], nil
-		}
+	if len(all) == 0 {
+		return nil, nil
 	}
-	return nil, nil
+	return &all[0], nil
 }
 
 // difference says how what is there differs from what is asked for, or "".

@@ -57,10 +57,12 @@ func (w *world) Down(_ context.Context, e *provider.Entry) error {
 	return w.failDown
 }
 
-func (w *world) List(context.Context) ([]provider.Found, error) {
+func (w *world) List(_ context.Context, names ...string) ([]provider.Found, error) {
 	var all []provider.Found
-	for _, f := range w.clusters {
-		all = append(all, f)
+	for name, f := range w.clusters {
+		if len(names) == 0 || slices.Contains(names, name) {
+			all = append(all, f)
+		}
 	}
 	return all, nil
 }

@@ -201,7 +201,7 @@ func Problem(ctx context.Context, client kubernetes.Interface, nodes []*corev1.N
 		switch {
 		case node == nil:
 			return "node " + wanted.Name + " is missing"
-		case !isReady(node):
+		case !Ready(node):
 			return "node " + wanted.Name + " is not ready"
 		case node.Spec.PodCIDR == "":
 			return "node " + wanted.Name + " has no range of pod addresses"
@@ -210,8 +210,8 @@ func Problem(ctx context.Context, client kubernetes.Interface, nodes []*corev1.N
 	return ""
 }
 
-// isReady tells whether a node is ready and its not-ready taint is gone.
-func isReady(node *corev1.Node) bool {
+// Ready tells whether a node is ready and its not-ready taint is gone.
+func Ready(node *corev1.Node) bool {
 	for _, taint := range node.Spec.Taints {
 		if taint.Key == corev1.TaintNodeNotReady || taint.Key == corev1.TaintNodeUnreachable {
 			return false
