@@ -49,7 +49,7 @@ browser: ## Get the browser for tests: Debian's chromium, as root on Debian
 ON_THE_REAL_NODE := ./test/mutants ./test/realnode ./test/node
 
 .PHONY: test
-test: node browser ## Run all tests, also those on a simulated cluster and, where the machine can, on a real node
+test: node browser kind ## Run all tests, also those on a simulated cluster and, where the machine can, on a real node
 	$(IN_SUITE) $(GO) test ./judge/...
 	$(GO) test -timeout 30m -p $(shell expr $(CPUS) + 3) -parallel $(shell expr $(CPUS) \* 2) $(ON_THE_REAL_NODE) ./...
 

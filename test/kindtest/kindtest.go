@@ -2,8 +2,10 @@
 package kindtest
 
 import (
+	"context"
 	"errors"
 	"flag"
+	"fmt"
 	"os"
 	"strings"
 	"testing"
@@ -50,43 +52,49 @@ func All(t *testing.T) *Bed {
 // is skipped and says what is missing.
 func New(t *testing.T) *Bed {
 	t.Helper()
-	cache, err := binaries.DefaultDir(os.Getenv)
-	if err != nil {
-		t.Fatal(err)
-	}
-	found, err := engine.Find(t.Context(), cache)
+	b, err := Find(t.Context())
 	var unfit *engine.UnfitError
 	if errors.As(err, &unfit) {
 		t.Skip(err)
 	} else if err != nil {
 		t.Fatal(err)
 	}
-	b := &Bed{Engine: found, Binaries: &binaries.Store{Dir: cache, Progress: os.Stderr}}
-	missing, err := b.Binaries.Missing(t.Context(), Version, nodeimage.Needs()...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(missing) > 0 {
-		t.Skipf("not in the cache: %v: run 'make kind'", missing)
-	}
-	if err := b.setImage(t); err != nil {
-		t.Fatal(err)
-	}
-	for _, variable := range found.Env {
+	for _, variable := range b.Engine.Env {
 		name, value, _ := strings.Cut(variable, "=")
 		t.Setenv(name, value)
 	}
 	return b
 }
 
+// Find returns the bed. The error is an [*engine.UnfitError] on a machine that can run no
+// kind cluster, or that has not been prepared.
+func Find(ctx context.Context) (*Bed, error) {
+	cache, err := binaries.DefaultDir(os.Getenv)
+	if err != nil {
+		return nil, err
+	}
+	found, err := engine.Find(ctx, cache)
+	if err != nil {
+		return nil, err
+	}
+	b := &Bed{Engine: found, Binaries: &binaries.Store{Dir: cache, Progress: os.Stderr}}
+	missing, err := b.Binaries.Missing(ctx, Version, nodeimage.Needs()...)
+	if err == nil && len(missing) > 0 {
+		err = &engine.UnfitError{Missing: []string{fmt.Sprintf("%v in the cache: run 'make kind'", missing)}}
+	}
+	if err == nil {
+		err = b.setImage(ctx)
+	}
+	return b, err
+}
+
 // setImage chooses the image of nodes: where Docker answers, the published one that our
 // provider takes.
-func (b *Bed) setImage(t *testing.T) error {
-	t.Helper()
+func (b *Bed) setImage(ctx context.Context) error {
 	if b.Engine.Name != engine.Podman {
 		r := provider.DefaultRequest()
 		r.KubernetesVersion, r.Set = "", map[string]string{kind.Engine: b.Engine.Name}
-		plan, err := (&kind.Provider{}).Plan(t.Context(), r)
+		plan, err := (&kind.Provider{}).Plan(ctx, r)
 		if err != nil {
 			return err
 		}
@@ -94,9 +102,9 @@ func (b *Bed) setImage(t *testing.T) error {
 		return nil
 	}
 	maker := &nodeimage.Maker{Engine: b.Engine, Binaries: b.Binaries, KubernetesVersion: Version, Progress: os.Stderr}
-	name, err := maker.Name(t.Context())
-	if err == nil && !maker.Has(t.Context(), name) {
-		t.Skipf("there is no node image %s: run 'make kind'", name)
+	name, err := maker.Name(ctx)
+	if err == nil && !maker.Has(ctx, name) {
+		err = &engine.UnfitError{Missing: []string{"the node image " + name + ": run 'make kind'"}}
 	}
 	b.Image, b.KubernetesVersion = name, Version
 	return err

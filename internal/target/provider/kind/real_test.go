@@ -40,7 +40,7 @@ func TestMain(m *testing.M) {
 	case dir != "":
 		_ = os.Unsetenv("KIND_TEST_UP")
 		c := clustersIn(dir, os.Stdout)
-		c.Providers[0] = dying{c.Providers[0], os.Getenv("KIND_TEST_DIES_AFTER")}
+		c.Providers[0] = dying{c.Providers[0], os.Getenv("KIND_TEST_DIES")}
 		_, err = up(context.Background(), c, request("killed"))
 	default:
 		os.Exit(m.Run())
@@ -59,27 +59,33 @@ const (
 	versionVariable = "KIND_TEST_VERSION"
 )
 
-// dying is a provider whose process dies after a step of Up.
+// dying is a provider whose process dies at a moment of Up, such as "before volume".
 type dying struct {
 	provider.Provider
-	after string
+	moment string
 }
 
 func (d dying) Up(ctx context.Context, p *provider.Plan, j provider.Journal) (*provider.Cluster, error) {
-	return d.Provider.Up(ctx, p, dyingJournal{j, d.after})
+	return d.Provider.Up(ctx, p, dyingJournal{j, d.moment})
 }
 
 type dyingJournal struct {
 	provider.Journal
-	after string
+	moment string
 }
 
 func (d dyingJournal) Step(name string, act func() error) error {
-	return d.Journal.Step(name, func() error {
-		err := act()
-		if err == nil && name == d.after {
+	die := func(moment string) {
+		if moment == d.moment {
 			_ = process.Kill(os.Getpid())
 			select {}
+		}
+	}
+	return d.Journal.Step(name, func() error {
+		die("before " + name)
+		err := act()
+		if err == nil {
+			die("after " + name)
 		}
 		return err
 	})
@@ -391,31 +397,48 @@ func (b *bed) await(what string, ok func() bool) {
 	}
 }
 
-// A killed Up leaves no process that goes on, and what it leaves of the cluster is found,
-// and removed, without a ledger.
-func TestAKilledUpIsFoundAndRemovedByTags(t *testing.T) {
-	for _, test := range []struct {
-		when string
-		// after is the step after which the process kills itself; or else it is killed
-		// once it has reached something.
-		after   string
-		reached func(*bed) bool
-		state   provider.State
+// An op-readiness that is killed leaves no process that goes on, and what it leaves of a
+// cluster is found by its tags, and removed with the ledger and without.
+func TestKillAtEveryStep(t *testing.T) {
+	ways := []struct {
+		name   string
+		remove func(b *bed, c *life.Clusters) error
 	}{
-		{when: "after the step volume", after: "volume", state: provider.Broken},
-		{when: "when podman has volumes for nodes", reached: func(b *bed) bool { return len(b.volumes("killed")) > 1 }, state: provider.Broken},
-		{when: "when there are containers", reached: func(b *bed) bool { return len(b.containers("killed")) > 0 }, state: provider.Broken},
-		{when: "after the step cluster", after: "cluster", state: provider.Broken},
-		{when: "after the step simulated", after: "simulated", state: provider.Running},
+		{"down", func(b *bed, c *life.Clusters) error { return c.Down(b.t.Context(), "killed") }},
+		{"reap without the ledger", func(b *bed, c *life.Clusters) error {
+			if err := os.RemoveAll(c.Ledger.Dir); err != nil {
+				return err
+			}
+			expired, err := c.Expired(b.t.Context(), nil, 0)
+			for i := range expired {
+				err = errors.Join(err, c.Reap(b.t.Context(), &expired[i]))
+			}
+			return err
+		}},
+	}
+	for i, test := range []struct {
+		moment string
+		// reached says that the moment has come, where it is not that of a step.
+		reached func(*bed) bool
+		found   provider.State // by its tags
+	}{
+		{moment: "before volume"},
+		{moment: "after volume", found: provider.Broken},
+		{moment: "before cluster", found: provider.Broken},
+		{moment: "volumes for nodes", reached: func(b *bed) bool { return len(b.volumes("killed")) > 1 }, found: provider.Broken},
+		{moment: "containers", reached: func(b *bed) bool { return len(b.containers("killed")) > 0 }, found: provider.Broken},
+		{moment: "after cluster", found: provider.Broken},
+		{moment: "before simulated", found: provider.Broken},
+		{moment: "after simulated", found: provider.Running},
 	} {
-		t.Run(test.when, func(t *testing.T) {
+		t.Run(test.moment, func(t *testing.T) {
 			b := newBed(t, "killed")
 			self, err := os.Executable()
 			if err != nil {
 				t.Fatal(err)
 			}
 			cmd := exec.Command(self)
-			cmd.Env = append(os.Environ(), "KIND_TEST_UP="+b.dir, "KIND_TEST_DIES_AFTER="+test.after)
+			cmd.Env = append(os.Environ(), "KIND_TEST_UP="+b.dir, "KIND_TEST_DIES="+test.moment)
 			cmd.Stdout, cmd.Stderr = testLog{t}, testLog{t}
 			if err := cmd.Start(); err != nil {
 				t.Fatal(err)
@@ -429,14 +452,21 @@ func TestAKilledUpIsFoundAndRemovedByTags(t *testing.T) {
 			if err := cmd.Wait(); err == nil || err.Error() != "signal: killed" {
 				t.Fatalf("it ended with %v", err)
 			}
-			if test.state != provider.Running {
+			if test.found != provider.Running {
 				b.await("what it has started ends by itself", func() bool { return len(b.processes("killed")) == 0 })
 			}
-			if listed := b.only(); listed.State != test.state || listed.Owner != "octo/app" || listed.Expires.IsZero() {
-				t.Errorf("listed %+v, want it %s, with its tags", listed, test.state)
+			c := b.clusters()
+			found, err := c.Providers[0].List(t.Context())
+			switch {
+			case test.found == "" && err == nil && len(found) == 0:
+			case err != nil || len(found) != 1 || found[0].State != test.found || found[0].Owner != "octo/app" || found[0].Expires.IsZero():
+				t.Errorf("its tags tell of %+v, %v, want one that is %s", found, err, test.found)
 			}
-			if err := b.clusters().Down(t.Context(), "killed"); err != nil {
-				t.Fatal(err)
+			way := ways[i%len(ways)]
+			t.Log("removed by", way.name)
+			c.Now = func() time.Time { return time.Now().Add(2 * time.Hour) }
+			if err := way.remove(b, c); err != nil {
+				t.Error(err)
 			}
 			b.assertGone("killed")
 		})

@@ -181,7 +181,10 @@ func kwokctlConfig(c *cluster, plan *provider.Plan, paths map[binaries.Name]stri
 			patch("kube-apiserver", server...),
 			patch("kube-controller-manager",
 				"allocate-node-cidrs", "true",
-				"cluster-cidr", podRange(plan)),
+				"cluster-cidr", podRange(plan),
+				// With its default, 20 requests in a second, a thousand nodes take minutes.
+				"kube-api-qps", "500",
+				"kube-api-burst", "1000"),
 			// A real node must be left alone.
 			patch("kwok-controller",
 				"manage-all-nodes", "false",
