@@ -32,6 +32,9 @@ type Record struct {
 	Schema int `json:"schema"`
 	// Plan has owner, run and expiry.
 	Plan provider.Plan `json:"plan"`
+	// Where is what the cluster is in, such as the store of a container engine, and is
+	// empty where that cannot differ.
+	Where string `json:"where,omitempty"`
 	// NoNetwork says that nodes are not ready until somebody gives pods a network.
 	NoNetwork bool `json:"noNetwork,omitempty"`
 	// Ready is set last of all: without it the cluster is half made.

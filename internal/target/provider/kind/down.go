@@ -23,6 +23,9 @@ func (p *Provider) Down(ctx context.Context, e *provider.Entry) error {
 	if err != nil {
 		return err
 	}
+	if err := c.seenBy(engines); err != nil {
+		return err
+	}
 	if err := c.endProcesses(ctx); err != nil {
 		return err
 	}
@@ -47,6 +50,16 @@ func (p *Provider) Down(ctx context.Context, e *provider.Entry) error {
 		}
 	}
 	return nil
+}
+
+// seenBy returns an error when the cluster was made with another daemon or store of its
+// engine, in which these would find nothing.
+func (c *cluster) seenBy(engines []*engine) error {
+	r, err := c.Read()
+	if err != nil || r.Where == "" || slices.ContainsFunc(engines, func(e *engine) bool { return e.store == r.Where }) {
+		return nil // without a record, tags have to do
+	}
+	return fmt.Errorf("it is in another %s (%s): set what leads there, such as DOCKER_HOST or CONTAINERS_STORAGE_CONF; where that is no more, remove the folder %s", r.Plan.Set[Engine], r.Where, c.Dir)
 }
 
 // enginesOf returns the engines that a cluster is, or can be, in: the one that its plan

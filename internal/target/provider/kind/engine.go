@@ -22,13 +22,12 @@ import (
 // engineVariable is kind's own: it names the engine to use.
 const engineVariable = "KIND_EXPERIMENTAL_PROVIDER"
 
-// The engines, in the order in which they are taken, and what each is asked: the
-// version of its daemon, where it has one. A client alone answers with nothing, or
-// fails.
+// The engines, in the order in which they are taken, and what each is asked: which daemon
+// or store it has. A client alone answers with nothing, or fails.
 var engines = []struct{ name, ask string }{
-	{"docker", "{{.ServerVersion}}"},
-	{"podman", "{{.Version.Version}}"},
-	{"nerdctl", "{{.ServerVersion}}"},
+	{"docker", "{{.ID}}"},
+	{"podman", "{{.Store.GraphRoot}}"},
+	{"nerdctl", "{{.ID}}"},
 }
 
 func engineNames() []string {
@@ -57,6 +56,8 @@ type engine struct {
 	name    string
 	program string
 	environ []string
+	// store tells its daemon, or its store, from others.
+	store string
 }
 
 // output runs a command of the engine, and returns what it prints.
@@ -124,8 +125,8 @@ func (p *Provider) askOne(ctx context.Context, name, format string) answer {
 	if e.program, err = lookPath(e.environ, name); err != nil {
 		return answer{e, err}
 	}
-	version, err := e.output(ctx, "info", "--format", format)
-	if err == nil && strings.TrimSpace(version) == "" {
+	store, err := e.output(ctx, "info", "--format", format)
+	if e.store = shown.Line(text.Cut(strings.TrimSpace(store), 300)); err == nil && e.store == "" {
 		err = fmt.Errorf("%s info: its daemon does not answer", name)
 	}
 	return answer{e, err}

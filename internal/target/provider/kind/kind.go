@@ -206,7 +206,7 @@ func (p *Provider) Up(ctx context.Context, plan *provider.Plan, j provider.Journ
 	if _, err := p.kwok(ctx, plan); err != nil { // before anything is made
 		return nil, err
 	}
-	r := &folder.Record{Plan: *plan, NoNetwork: config.Networking.DisableDefaultCNI}
+	r := &folder.Record{Plan: *plan, Where: e.store, NoNetwork: config.Networking.DisableDefaultCNI}
 	for _, s := range []struct {
 		name string
 		act  func() error

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/windows-op-readiness/windows-op-readiness/internal/target/provider"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/target/provider/folder"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/target/provider/kind"
 )
 
@@ -36,7 +37,7 @@ func withVolumes(t *testing.T, volumes map[string]map[string]string) *kind.Provi
 	}
 	return providerWith(t, map[string]string{"docker": fmt.Sprintf(`#!/bin/sh
 case "$1 $2" in
-"info --format") echo 27.1.0 ;;
+"info --format") echo the-fake ;;
 "volume ls") while read -r line; do echo "$line"; done <%[1]s/names ;;
 "volume inspect") IFS= read -r line <%[1]s/inspected; printf '%%s\n' "$line" ;;
 "ps --all") ;;
@@ -123,5 +124,31 @@ func TestWhatHasTheNameAndNotOurTagsIsForeign(t *testing.T) {
 	}
 	if got, err := p.Foreign(t.Context(), "notes"); err != nil || got != "folder "+filepath.Join(p.Dir, "notes") {
 		t.Errorf("notes: %q, %v", got, err)
+	}
+}
+
+// Another daemon has nothing of the cluster, and that says nothing about it.
+func TestDownDoesNotAskAnotherDaemon(t *testing.T) {
+	p := withVolumes(t, nil)
+	e := &provider.Entry{Plan: provider.Plan{Request: provider.Request{Name: "mine", Set: map[string]string{kind.Engine: "docker"}}}}
+	f, err := folder.In(p.Dir, "mine")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for where, part := range map[string]string{"the-fake": "", "elsewhere": "it is in another docker (elsewhere): set what leads there"} {
+		if err := f.Make(&folder.Record{Plan: e.Plan, Where: where}); err != nil {
+			t.Fatal(err)
+		}
+		if err := p.Down(t.Context(), e); part == "" && err != nil {
+			t.Errorf("with its own: %v", err)
+		} else if part != "" {
+			wants(t, err, part, f.Dir)
+		}
+		if f.Exists() != (part != "") {
+			t.Errorf("%s: the folder exists: %v", where, f.Exists())
+		}
+		if err := f.Remove(); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
