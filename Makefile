@@ -64,6 +64,7 @@ test-node: node ## Run the tests on a real Linux node; needs root, and on Debian
 .PHONY: test-kind
 test-kind: kind ## Run the tests on kind clusters, also of three nodes; needs Docker, or root on Debian bookworm
 	$(GO) test -count=1 -v -timeout 30m -p 1 ./test/kind ./internal/target/provider/kind -kind.all
+	$(GO) test -count=1 -v -timeout 30m ./test/act -run Kind -kind.all
 
 .PHONY: mutants
 mutants: node ## Break simulated clusters, and show that each test of op-readiness.test fails for its reason

@@ -273,6 +273,19 @@ func eventually(t *testing.T, what string, condition func() bool) {
 
 // killShard kills op-readiness when the first test of a shard has begun.
 func killShard(ctx context.Context, shard int) error {
+	return kill(ctx, runID, "ltsc2022", func(args []string) bool {
+		if !slices.Contains(args, fmt.Sprintf("--shard=%d", shard)) {
+			return false
+		}
+		i := slices.IndexFunc(args, func(a string) bool { return strings.HasPrefix(a, "--report-dir=") })
+		events, _ := os.ReadFile(filepath.Join(strings.TrimPrefix(args[i], "--report-dir="), result.EventsFile))
+		return bytes.Contains(events, fmt.Appendf(nil, `"type":%q`, result.TestStarted))
+	})
+}
+
+// kill kills the op-readiness of a workflow's run, by the workflow's name, as soon as
+// ready says so of its arguments.
+func kill(ctx context.Context, run int, name string, ready func(args []string) bool) error {
 	for ; ctx.Err() == nil; time.Sleep(5 * time.Millisecond) {
 		processes, err := filepath.Glob("/proc/[0-9]*/cmdline")
 		if err != nil {
@@ -281,12 +294,7 @@ func killShard(ctx context.Context, shard int) error {
 		for _, p := range processes {
 			data, _ := os.ReadFile(p)
 			args := strings.Split(string(data), "\x00")
-			if filepath.Base(args[0]) != "op-readiness" || !slices.Contains(args, fmt.Sprintf("--shard=%d", shard)) || !slices.Contains(args, fmt.Sprintf("--run-id=github-%d-ltsc2022", runID)) {
-				continue
-			}
-			i := slices.IndexFunc(args, func(a string) bool { return strings.HasPrefix(a, "--report-dir=") })
-			events, _ := os.ReadFile(filepath.Join(strings.TrimPrefix(args[i], "--report-dir="), result.EventsFile))
-			if !bytes.Contains(events, fmt.Appendf(nil, `"type":%q`, result.TestStarted)) {
+			if filepath.Base(args[0]) != "op-readiness" || !slices.Contains(args, fmt.Sprintf("--run-id=github-%d-%s", run, name)) || !ready(args) {
 				continue
 			}
 			pid, err := strconv.Atoi(filepath.Base(filepath.Dir(p)))
@@ -296,7 +304,7 @@ func killShard(ctx context.Context, shard int) error {
 			return syscall.Kill(pid, syscall.SIGKILL)
 		}
 	}
-	return errors.New("no test of the shard began")
+	return errors.New("the run never came that far")
 }
 
 // clusterIsGone checks that the action's last step has removed the cluster of a shard

@@ -154,6 +154,7 @@ var (
 		{limitedCPU, "the kubelet ignores it", ignoreQuota, "at most 0.55 are allowed"},
 		{limitedCPU, "the pods do nothing", noLoad, "without at least 0.25 nothing is shown of a limit"},
 		{limitedMem, "the limit is not in the pod", noLimit, "taking 512M succeeded under a limit of 256Mi"},
+		{limitedMem, "the pod beside it is restarted", unwell, "of pod limited-sibling beside it was restarted"},
 	}
 	storage = []mutant{
 		{shareOne, "one container has a volume of its own", ownVolume, "a reads 0 whole lines of c, which wrote 50"},
