@@ -53,7 +53,7 @@ only shard "$OPR_SHARD" run
 only shards "$OPR_SHARDS" plan
 only kubernetes-version "$OPR_KUBERNETES_VERSION" run plan cluster
 only provider "$OPR_PROVIDER" run plan preflight
-only cluster "$OPR_CLUSTER" run cluster
+only cluster "$OPR_CLUSTER" run plan cluster
 only retries "$OPR_RETRIES" run
 only results "$OPR_RESULTS" merge publish comment
 only report-dir "$OPR_REPORT_DIR" run plan merge
@@ -94,7 +94,7 @@ case $command in
     if [[ -z $OPR_CLUSTER ]]; then fail "cluster: which provider is to make it? Say kwok or kind"; fi
     args=(up "$OPR_CLUSTER" ${args[@]+"${args[@]}"})
     ;;
-  run)
+  run | plan)
     if [[ -n $OPR_CLUSTER ]]; then args+=("--cluster=$OPR_CLUSTER"); fi
     ;;
 esac

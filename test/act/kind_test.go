@@ -19,6 +19,7 @@ jobs:
     uses: windows-op-readiness/windows-op-readiness/.github/workflows/readiness.yml@v1
     with:
       name: kind
+      shards: 1
       cluster: kind
       kubernetes-version: %s
       allow-inconclusive: true
