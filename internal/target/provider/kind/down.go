@@ -56,10 +56,10 @@ func (p *Provider) Down(ctx context.Context, e *provider.Entry) error {
 // engine, in which these would find nothing.
 func (c *cluster) seenBy(engines []*engine) error {
 	r, err := c.Read()
-	if err != nil || r.Where == "" || slices.ContainsFunc(engines, func(e *engine) bool { return e.store == r.Where }) {
-		return nil // without a record, tags have to do
+	if err == nil && r.Where != "" && !slices.ContainsFunc(engines, func(e *engine) bool { return e.store == r.Where }) {
+		return fmt.Errorf("it is in another %s (%s): set what leads there, such as DOCKER_HOST or CONTAINERS_STORAGE_CONF; where that is no more, remove the folder %s", r.Plan.Set[Engine], r.Where, c.Dir)
 	}
-	return fmt.Errorf("it is in another %s (%s): set what leads there, such as DOCKER_HOST or CONTAINERS_STORAGE_CONF; where that is no more, remove the folder %s", r.Plan.Set[Engine], r.Where, c.Dir)
+	return nil // without a record, tags have to do
 }
 
 // enginesOf returns the engines that a cluster is, or can be, in: the one that its plan
