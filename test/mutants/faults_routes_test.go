@@ -101,7 +101,7 @@ var (
 		func(pod *v1.Pod) bool { return len(pod.Spec.Containers[0].Resources.Limits) == 0 })
 	noLoad = ofPods("limited", "limited-cpu-.*", `JSONPatch{op: "add", path: "/spec/containers/0/command", value: ["sleep", "3600"]}`,
 		func(pod *v1.Pod) bool { return len(pod.Spec.Containers[0].Command) > 1 })
-	unwell = ofPods("limited", "limited-sibling", `JSONPatch{op: "add", path: "/spec/containers/0/livenessProbe", value: {"tcpSocket": {"port": 1}, "periodSeconds": 1, "failureThreshold": 1}}`,
+	unwell = ofPods("limited", "limited-sibling", `JSONPatch{op: "add", path: "/spec/containers/0/livenessProbe", value: {"tcpSocket": dyn({"port": 1}), "periodSeconds": dyn(1), "failureThreshold": dyn(1)}}`,
 		func(pod *v1.Pod) bool { return pod.Spec.Containers[0].LivenessProbe != nil })
 )
 
