@@ -1,4 +1,4 @@
-// Kind prepares this machine for the tests with kind clusters. docs/kind.md tells
+// Kind prepares this machine for the tests with kind clusters. docs/kind-bed.md tells
 // more.
 //
 //	go run ./scripts/kind prepare   # get engine, binaries and node image, or say what is missing
