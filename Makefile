@@ -68,7 +68,7 @@ test-kind: kind ## Run the tests on kind clusters, also of three nodes; needs Do
 
 .PHONY: mutants
 mutants: node ## Break simulated clusters, and show that each test of op-readiness.test fails for its reason
-	$(GO) test -v -count=1 -timeout 60m ./test/mutants -mutants.all
+	$(GO) test -v -count=1 -timeout 60m -parallel $(shell expr $(CPUS) \* 4) ./test/mutants -mutants.all
 
 .PHONY: verify
 verify: verify-format verify-modules verify-vet verify-lint verify-deadcode verify-generated verify-workflows verify-specs ## Check format, modules, lint, dead code and generated files

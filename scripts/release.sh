@@ -13,7 +13,7 @@
 set -euo pipefail
 
 platforms=(linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64)
-workflows=(.github/workflows/readiness.yml .github/workflows/comment.yml)
+workflows=(.github/workflows/readiness.yml .github/workflows/comment.yml .github/workflows/reap.yml)
 action=windows-op-readiness/windows-op-readiness
 pinned=scripts/action/checksums.txt
 

@@ -52,7 +52,7 @@ var _ = describe(func() {
 		}
 
 		before := do(ctx, "hcn-before", "sweep", "")
-		gomega.Expect(before.Swept("op-readiness-")).To(gomega.BeEmpty(), "before the test, on node %s", node.Name)
+		gomega.Expect(before.Swept("op-readiness-hcn-")).To(gomega.BeEmpty(), "before the test, on node %s", node.Name)
 		ginkgo.DeferCleanup(func(ctx context.Context) {
 			seen, err := judge.ReadHostNetworks(onHost(ctx, f, windows, &node, "hcn-cleanup", "hcn", env("remove", "")))
 			framework.ExpectNoError(err, "removing network %s from node %s", name, node.Name)

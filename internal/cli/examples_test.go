@@ -231,7 +231,7 @@ func TestExamplesNameCasesThatExist(t *testing.T) {
 		texts[cmd.CommandPath()] = cmd.Long + cmd.Example
 		texts[cmd.CommandPath()] += cmd.LocalFlags().FlagUsages()
 	})
-	for _, file := range []string{"action.yml", ".github/workflows/readiness.yml", ".github/workflows/comment.yml"} {
+	for _, file := range []string{"action.yml", ".github/workflows/readiness.yml", ".github/workflows/comment.yml", ".github/workflows/reap.yml"} {
 		data, err := os.ReadFile(filepath.Join("..", "..", file))
 		if err != nil {
 			t.Fatal(err)

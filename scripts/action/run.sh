@@ -44,8 +44,8 @@ number() {
 }
 
 case $command in
-  run | plan | preflight | merge | publish | comment | cluster) ;;
-  *) fail "command: \"$command\" is not known: use run, plan, preflight, merge, publish, comment, cluster" ;;
+  run | plan | preflight | merge | publish | comment | cluster | reap) ;;
+  *) fail "command: \"$command\" is not known: use run, plan, preflight, merge, publish, comment, cluster, reap" ;;
 esac
 only kubeconfig "$OPR_KUBECONFIG" run preflight
 only categories "$OPR_CATEGORIES" run plan
@@ -200,6 +200,9 @@ case $command in
   cluster)
     shielded saying cluster "${args[@]}" || code=$?
     output kubeconfig "$(cat "$said")"
+    ;;
+  reap)
+    shielded "$binary" cluster reap --yes ${args[@]+"${args[@]}"} || code=$?
     ;;
   publish)
     shielded saying publish "${args[@]}" || code=$?

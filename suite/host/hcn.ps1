@@ -31,7 +31,7 @@ public static class Compute {
     }
     $rules = @(@{ Type = 'ACL'; Action = 'Block'; Direction = 'In'; Protocol = 6; LocalPorts = $env:PORT; RuleType = 'Switch'; Priority = 200 })
     switch ($env:ACTION) {
-        'sweep' { Remove-Network 'op-readiness-*' }
+        'sweep' { Remove-Network 'op-readiness-hcn-*' }
         'make' {
             $network = Send 'POST' '/networks/' @{ Name = $env:NAME; Type = 'Private'; Subnets = @(@{ AddressPrefix = '192.0.2.0/28'; GatewayAddress = '192.0.2.1' }) }
             Send 'POST' '/endpoints/' @{ Name = $env:NAME; VirtualNetwork = $network.ID; IPAddress = '192.0.2.5'; Policies = $rules } | Out-Null

@@ -22,7 +22,7 @@ public static class Compute {
     $systems | ConvertFrom-Json | ForEach-Object { $_ } | ForEach-Object { $_.Id }
 }
 Attempt 'settings' {
-    Get-Item -Path 'HKLM:\SOFTWARE\op-readiness-*' | Remove-Item -Recurse
+    Get-Item -Path 'HKLM:\SOFTWARE\op-readiness-privileged-*' | Remove-Item -Recurse
     $key = "HKLM:\SOFTWARE\$env:NAME"
     New-Item -Path $key | Out-Null
     try {
@@ -31,17 +31,17 @@ Attempt 'settings' {
     } finally {
         Remove-Item -Path $key -Recurse
     }
-    "left=$(@(Get-Item -Path 'HKLM:\SOFTWARE\op-readiness-*').Count)"
+    "left=$(@(Get-Item -Path 'HKLM:\SOFTWARE\op-readiness-privileged-*').Count)"
 }
 Attempt 'group' {
-    Get-LocalGroup -Name 'op-readiness-*' | Remove-LocalGroup
+    Get-LocalGroup -Name 'op-readiness-privileged-*' | Remove-LocalGroup
     New-LocalGroup -Name $env:NAME | Out-Null
     try {
         "read=$((Get-LocalGroup -Name $env:NAME).Name)"
     } finally {
         Remove-LocalGroup -Name $env:NAME
     }
-    "left=$(@(Get-LocalGroup -Name 'op-readiness-*').Count)"
+    "left=$(@(Get-LocalGroup -Name 'op-readiness-privileged-*').Count)"
 }
 Attempt 'event' { Get-WinEvent -LogName System -MaxEvents 1 | ForEach-Object { "$($_.TimeCreated.ToString('s')) $($_.ProviderName) $($_.Id)" } }
 Attempt 'build' { (Get-CimInstance -ClassName Win32_OperatingSystem).BuildNumber }

@@ -22,10 +22,10 @@ kubelet() { processes kubelet; }
 systems() { processes containerd-shim; }
 settings() {
 	run=/proc/1/root/run
-	rm -f "$run"/op-readiness-* && echo "$NAME" >"$run/$NAME" || return 1
+	rm -f "$run"/op-readiness-privileged-* && echo "$NAME" >"$run/$NAME" || return 1
 	echo "read=$(cat "$run/$NAME")"
 	rm "$run/$NAME"
-	echo "left=$(ls "$run" | grep -c ^op-readiness-)"
+	echo "left=$(ls "$run" | grep -c ^op-readiness-privileged-)"
 }
 build() { uname -r; }
 for what in kubelet systems settings build; do attempt "$what"; done

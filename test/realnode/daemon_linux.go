@@ -46,7 +46,7 @@ func (n *Node) daemon(name Program, args ...string) (*daemon, error) {
 }
 
 // pidFile is where a program's number is, in the box.
-func pidFile(name Program) string { return "/run/op-readiness-" + string(name) + ".pid" }
+func pidFile(name Program) string { return "/run/bed-" + string(name) + ".pid" }
 
 // stop ends the program. It does nothing when that has ended.
 func (d *daemon) stop(ctx context.Context) error {

@@ -31,6 +31,7 @@ func Render(c *config.Config) ([]generated.File, error) {
 	}{
 		{"comment", commenter},
 		{"pull-requests", pullRequests},
+		{"reap", reaper},
 		{"scheduled", scheduled},
 	} {
 		file := generated.File{Name: c.Name + "-" + f.name + ".yml"}
@@ -174,6 +175,29 @@ func publish(c *config.Config, cell config.Cell) values {
 	}
 	return v
 }
+
+// reaper removes, every hour, what killed runs have left on self-hosted runners; nil
+// where no cell makes a cluster on one.
+func reaper(c *config.Config) *workflow {
+	w := &workflow{
+		Name: c.GitHub.Workflow + ": reap",
+		On:   on{Schedule: []cron{{Cron: config.Schedule{Every: config.Duration(time.Hour)}.Resolve(c.Name + "-reap").Cron}}, Dispatch: &dispatch{}},
+	}
+	for _, cell := range slices.Concat(c.PullRequestCells(), c.ScheduledCells()) {
+		with := runsOn(c.GitHubSettingsFor(cell).RunsOn)
+		known := slices.ContainsFunc(w.Jobs, func(j value) bool { return slices.Equal(j.value.(*job).With, with) })
+		if cell.Provider == config.ProviderKwok && slices.Contains(c.GitHubSettingsFor(cell).RunsOn, selfHosted) && !known {
+			w.Jobs = append(w.Jobs, value{fmt.Sprintf("reap-%d", len(w.Jobs)+1), &job{Uses: uses(c, "reap.yml"), With: with}})
+		}
+	}
+	if len(w.Jobs) == 0 {
+		return nil
+	}
+	return w
+}
+
+// selfHosted is the label of all runners that are not GitHub's.
+const selfHosted = "self-hosted"
 
 // commenter comments on pull requests, also on those from forks: it runs the
 // default branch's code, with a token that may write. Nil where nothing is to be

@@ -36,7 +36,7 @@ type (
 		Cron string `yaml:"cron"`
 	}
 	dispatch struct {
-		Inputs inputs `yaml:"inputs"`
+		Inputs inputs `yaml:"inputs,omitempty"`
 	}
 	inputs struct {
 		Cell *cellChoice `yaml:"cell"`

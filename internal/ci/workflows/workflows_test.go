@@ -272,6 +272,25 @@ func TestRunners(t *testing.T) {
 	}
 }
 
+// Where a cell makes a cluster on a self-hosted runner, its leftovers are removed there;
+// a runner of GitHub's has none.
+func TestSelfHostedRunnersAreReaped(t *testing.T) {
+	made := strings.Replace(minimal, "windows: [", "provider: [kwok]\n  windows: [", 1)
+	of := func(matrix, runsOn string) string {
+		return render(t, parse(t, matrix+strings.Replace(own, "github:\n", "github:\n  runsOn: "+runsOn+"\n", 1)))["reap.yml"]
+	}
+	w := read(t, of(made, "[self-hosted, lab-1]"))
+	if len(w.Jobs) != 1 || w.Jobs["reap-1"].With["runs-on"] != `["self-hosted","lab-1"]` || !strings.Contains(w.Jobs["reap-1"].Uses, "/.github/workflows/reap.yml@") {
+		t.Errorf("it has the jobs %+v", w.Jobs)
+	}
+	if _, byHand := w.On["workflow_dispatch"]; !byHand || w.On["schedule"] == nil {
+		t.Errorf("it runs on %v", w.On)
+	}
+	if hosted, existing := of(made, "ubuntu-latest"), of(minimal, "[self-hosted, lab-1]"); hosted+existing != "" {
+		t.Errorf("without clusters on self-hosted runners there is\n%s%s", hosted, existing)
+	}
+}
+
 func TestTheBaseOfACommentIsWhatTheCellPublishes(t *testing.T) {
 	base := func(text string) any {
 		return read(t, render(t, parse(t, text))["comment.yml"]).Jobs["comment"].With["args"]
