@@ -148,6 +148,7 @@ bench: binaries ## Measure what the project promises to be good at; prints ratio
 	$(GO) run ./test/bench/redact
 	$(GO) run ./test/bench/suite
 	$(GO) run ./test/bench/clusters
+	$(GO) run ./test/bench/beside
 
 .PHONY: measure
 measure: ## Print how large the program is, what is exported for nobody, and what its start costs

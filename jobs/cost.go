@@ -115,7 +115,7 @@ func (d durations) of(c *config.Config, j config.Job) (time.Duration, error) {
 	}
 	// Tests that may run beside each other do; the others' share is not known
 	// before, so this is the least.
-	d[key] = plan.Loads(p)[0] / time.Duration(c.Run.Procs)
+	d[key] = plan.Loads(p)[0] / time.Duration(max(c.Run.Procs, 1))
 	return d[key], nil
 }
 

@@ -41,6 +41,8 @@ type Planning struct {
 	RuntimeClass string
 	// Shards is into how many the plan is cut; 0 is 1.
 	Shards int
+	// Shared says that the shards are at work on one cluster.
+	Shared bool
 	// Durations is a results folder that says how long tests take.
 	Durations string
 	// Notes takes what a person may want to know on the way; nil for nobody.
@@ -313,6 +315,7 @@ func (p *Planning) Plan(tests *specs.TestList) (*result.Plan, error) {
 		Provider:  p.provider(),
 		Selection: p.Selection,
 		Shards:    max(p.Shards, 1),
+		Shared:    p.Shared,
 		Durations: durations,
 
 		RuntimeClass: p.RuntimeClass,

@@ -24,6 +24,7 @@ import (
 	"github.com/windows-op-readiness/windows-op-readiness/internal/target/preflight"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/target/provider"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/target/provider/life"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/text"
 	"github.com/windows-op-readiness/windows-op-readiness/specs"
 )
 
@@ -134,7 +135,6 @@ func (p *Prepared) begin(ctx context.Context) error {
 			return verdict.UsageErrorf("--suite-binary: %w", err)
 		}
 	}
-	p.settings.Procs = max(p.settings.Procs, 1)
 	p.settings.Steer = cmp.Or(p.settings.Steer, SteerAuto)
 	p.Manifest = &result.Manifest{
 		Schema:      result.ManifestSchema,
@@ -286,8 +286,37 @@ func (p *Prepared) choose(ctx context.Context) error {
 	if p.Plan, err = p.req.Plan(p.tests); err != nil {
 		return err
 	}
+	p.chooseProcs(ctx)
 	p.Manifest.E2EVersion, p.Manifest.PlanDigest, p.Manifest.Settings = p.binary.Version, p.Plan.Digest, p.settings
 	return p.chooseOwn(ctx)
+}
+
+// How many tests run beside each other where nobody says it: at most so many, and each
+// with so many places for its pods. Most tests make a handful, some twenty.
+const (
+	maxProcs      = 4
+	placesPerTest = 20
+)
+
+// chooseProcs fits the number of tests beside each other to the cluster, and to the
+// shards that share it, unless the request says it.
+func (p *Prepared) chooseProcs(ctx context.Context) {
+	if p.settings.Procs > 0 {
+		return
+	}
+	p.settings.Procs = 1
+	nodes, places, err := p.cluster.WindowsPlaces(ctx)
+	if err != nil {
+		p.req.notef("running one test at a time, since it is not known how many pods the cluster takes: %v", err)
+		return
+	}
+	share := 1
+	if p.Plan.Shared {
+		share = p.Plan.Shards
+	}
+	p.settings.Procs = max(min(maxProcs, nodes, places/placesPerTest)/share, 1)
+	p.req.notef("running %s at a time, by %s with room for %s (--procs says otherwise)",
+		text.Count(p.settings.Procs, "test"), text.Count(nodes, "Windows node"), text.Count(places, "pod"))
 }
 
 // chooseOwn finds the op-readiness.test for the plan, if it has tests of it.

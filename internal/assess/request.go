@@ -32,7 +32,7 @@ type Request struct {
 	Resume string
 	// Change changes the settings of a run that goes on.
 	Change func(*result.Settings)
-	// Settings are those of a new run; Procs 0 is 1, Steer "" is [SteerAuto].
+	// Settings are those of a new run; Procs 0 fits the cluster, Steer "" is [SteerAuto].
 	Settings result.Settings
 
 	// RunID is the id that the shards of one run share; "" makes a new one.

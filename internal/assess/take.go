@@ -59,7 +59,11 @@ func (p *Prepared) take(ctx context.Context) error {
 	if p.lock == nil || len(p.Due) == 0 {
 		return nil
 	}
-	return p.lock.Hold(ctx, p.Due[0].Phase, p.Due[0].Conditions)
+	conditions := p.Due[0].Conditions
+	if _, byProcess := p.steering.(run.ProcessSteering); byProcess {
+		conditions = result.RunConditions{} // none holds for the whole cluster
+	}
+	return p.lock.Hold(ctx, p.Due[0].Phase, conditions)
 }
 
 // makeLock makes the lock that keeps other runs off the cluster, where one is

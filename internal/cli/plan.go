@@ -76,7 +76,7 @@ plan has no test.`,
 			if o.Output == formatCommand {
 				err = o.writeCommands(s.Stdout, p)
 			} else {
-				err = writePlan(s.Stdout, p, o.Output)
+				err = writePlan(s.Stdout, p, o.Output, o.forRun.Procs)
 			}
 			if err != nil || len(p.Tests) > 0 {
 				return err
@@ -111,7 +111,9 @@ func (o *planCommandOptions) checkRun() error {
 		}
 		o.Shards = o.forRun.Shards
 	}
-	return o.forRun.validate()
+	err := o.forRun.validate()
+	o.Shared = o.forRun.Shared
+	return err
 }
 
 // make makes the plan: with the binary that was named, else from the lists
@@ -157,7 +159,9 @@ func (o *planCommandOptions) writeCommands(w io.Writer, p *result.Plan) error {
 	})
 }
 
-func writePlan(w io.Writer, p *result.Plan, format string) error {
+// writePlan writes a plan, and how long it is expected to take with so many tests at a
+// time in each shard.
+func writePlan(w io.Writer, p *result.Plan, format string, procs int) error {
 	if format == formatGitHubMatrix {
 		return actions.WriteMatrix(w, p)
 	}
@@ -181,7 +185,24 @@ func writePlan(w io.Writer, p *result.Plan, format string) error {
 			fmt.Fprintf(w, "shard %d of %d: empty, with nothing to run\n", i+1, p.Shards)
 			continue
 		}
-		fmt.Fprintf(w, "shard %d of %d: %v expected\n", i+1, p.Shards, load.Round(time.Second))
+		fmt.Fprintf(w, "shard %d of %d: %v of tests\n", i+1, p.Shards, load.Round(time.Second))
 	}
+	one := *p
+	one.Shards, one.Tests = 1, slices.Clone(p.Tests)
+	for i := range one.Tests {
+		one.Tests[i].Shard = 1
+	}
+	where := ""
+	switch {
+	case p.Shared:
+		where = fmt.Sprintf(" in %d shards that share a cluster", p.Shards)
+	case p.Shards > 1:
+		where = fmt.Sprintf(" in %d shards with a cluster each", p.Shards)
+	}
+	fmt.Fprintf(w, "expected with %s at a time: %v%s", text.Count(max(procs, 1), "test"), plan.Wall(p, procs).Round(time.Second), where)
+	if p.Shards > 1 {
+		fmt.Fprintf(w, ", %v in one", plan.Wall(&one, procs).Round(time.Second))
+	}
+	fmt.Fprintln(w)
 	return nil
 }

@@ -125,8 +125,8 @@ func (o *runOptions) addFlags(cmd *cobra.Command) {
 	f.Var(&o.Shard, "shard", "which shard of --shards to run, as 2, or as 2/3 without --shards")
 	f.StringVar(&o.RunID, "run-id", "", "id that the shards of one run share (default $BUILD_ID in a Prow job, else a new one)")
 	f.IntVar(&o.Attempt, "attempt", 0, "which execution of this shard of this run it is; merge takes the newest (default $GITHUB_RUN_ATTEMPT, or 1)")
-	f.IntVar(&o.Procs, "procs", 1, "how many tests that allow it run beside each other")
-	f.IntVar(&o.Retries, "retries", 0, "how often a failed test runs again; a later pass is flaky")
+	f.IntVar(&o.Procs, "procs", 0, "how many tests that allow it run beside each other (default by the Windows nodes and their free places for pods, at most 4)")
+	f.IntVar(&o.Retries, "retries", 0, "how often a failed test runs again, with no other beside it; a later pass is flaky")
 	f.StringSliceVar(&o.Without, "without", nil, "declare that the cluster does not have this capability; may be repeated")
 	f.BoolVar(&o.AirGapped, "air-gapped", false, "declare that the cluster has no way to the internet")
 	f.BoolVar(&o.AllowReboot, "allow-reboot", false, "let tests reboot Windows nodes, all of them at once where the standard asks for that; without it these are not-tested")
@@ -164,6 +164,7 @@ func (o *runOptions) validate() error {
 	if err := o.planOptions.validate(); err != nil {
 		return err
 	}
+	o.Shared = o.Shared && o.Cluster == ""
 	switch {
 	case !o.Lock && o.Wait:
 		return usageErrorf("--wait waits for the cluster lock, and --lock=false does without: leave one out")
@@ -171,8 +172,8 @@ func (o *runOptions) validate() error {
 		return usageErrorf("--run-id: %q has blanks in it: use an id in one word, such as nightly-17", o.RunID)
 	case o.Attempt < 0:
 		return usageErrorf("--attempt: at least 1, not %d", o.Attempt)
-	case o.Procs < 1:
-		return usageErrorf("--procs: at least 1, not %d", o.Procs)
+	case o.Procs < 0:
+		return usageErrorf("--procs: not less than 0, which fits the cluster, not %d", o.Procs)
 	case o.Retries < 0:
 		return usageErrorf("--retries: not less than 0, not %d", o.Retries)
 	case o.Cluster != "" && !slices.Contains(providerNames(), o.Cluster):
@@ -299,7 +300,7 @@ func (o *runOptions) run(cmd *cobra.Command, s *Surroundings) error {
 		return o.dryRun(s.untilStop(cmd.Context()), s, cmd.Flags().Changed("preflight"))
 	case o.Resume != "":
 		for _, flag := range []string{
-			"category", "case", "label", "capability", "additional", "trial", "shards", "shard", "report-dir", "spec-dir", "cluster", "run-id", "attempt",
+			"category", "case", "label", "capability", "additional", "trial", "shards", "shared", "shard", "report-dir", "spec-dir", "cluster", "run-id", "attempt",
 			"provider", "kubernetes-version", "without", "air-gapped", "allow-reboot", "durations", "conformance-junit", "suite-arg",
 		} {
 			if cmd.Flags().Changed(flag) {
@@ -321,7 +322,7 @@ func (o *runOptions) dryRun(ctx context.Context, s *Surroundings, look bool) err
 		return interrupted(ctx, err)
 	}
 	fmt.Fprintf(s.Stderr, "on Kubernetes %s would run exactly %s\n", dry.Plan.KubernetesVersion, text.Count(len(dry.Tests), "test"))
-	if err := writePlan(s.Stdout, dry.Plan, o.Output); err != nil || len(dry.Tests) > 0 {
+	if err := writePlan(s.Stdout, dry.Plan, o.Output, o.Procs); err != nil || len(dry.Tests) > 0 {
 		return err
 	}
 	return exitWith(report.WriteIdle(s.Stderr, dry.Plan, o.Shard.number, dry.Excuse))

@@ -89,11 +89,22 @@ func (g *Group) Interrupt() error { return g.signal(syscall.SIGINT) }
 func (g *Group) Terminate() error { return g.signal(syscall.SIGTERM) }
 
 func (g *Group) signal(s syscall.Signal) error {
+	return g.unlessDone(func(p *os.Process) error { return signal(p, s) })
+}
+
+// Pause holds the process, and no child, until Resume. One that has ended is
+// [os.ErrProcessDone].
+func (g *Group) Pause() error { return g.unlessDone(pause) }
+
+// Resume lets the process go on after Pause.
+func (g *Group) Resume() error { return g.unlessDone(resume) }
+
+func (g *Group) unlessDone(do func(*os.Process) error) error {
 	select {
 	case <-g.exited:
 		return os.ErrProcessDone
 	default:
-		return signal(g.process, s)
+		return do(g.process)
 	}
 }
 

@@ -16,6 +16,8 @@ import (
 	"testing"
 	"time"
 
+	gopsutil "github.com/shirou/gopsutil/v4/process"
+
 	"github.com/windows-op-readiness/windows-op-readiness/internal/process"
 )
 
@@ -191,5 +193,43 @@ func TestKillOfAnyProcess(t *testing.T) {
 			t.Fatal(err)
 		}
 		_ = g.Wait()
+	}
+}
+
+// A process that is held does nothing, and goes on where it was.
+func TestPause(t *testing.T) {
+	out := &locked{}
+	cmd := exec.Command("sh", "-c", `while read line; do echo "$line"; done`)
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd.Stdout = out
+	g := start(t, cmd, 0)
+	fmt.Fprintln(in, "first")
+	eventually(t, "it answers", func() bool { return out.String() == "first\n" })
+	if err := g.Pause(); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "it is stopped", func() bool {
+		p, err := gopsutil.NewProcess(int32(g.PID))
+		if err != nil {
+			return false
+		}
+		states, err := p.Status()
+		return err == nil && slices.Contains(states, gopsutil.Stop)
+	})
+	fmt.Fprintln(in, "second")
+	if out.String() != "first\n" {
+		t.Errorf("while it is held it says %q", out.String())
+	}
+	if err := g.Resume(); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "it goes on", func() bool { return out.String() == "first\nsecond\n" })
+	in.Close()
+	<-g.Exited()
+	if err := g.Pause(); !errors.Is(err, os.ErrProcessDone) {
+		t.Errorf("of one that has ended: %v", err)
 	}
 }

@@ -19,5 +19,32 @@ func signal(p *os.Process, _ syscall.Signal) error {
 	return windows.GenerateConsoleCtrlEvent(windows.CTRL_BREAK_EVENT, uint32(p.Pid))
 }
 
+// Both are what debuggers use, and stand in no manual of Microsoft's
+// (https://ntdoc.m417z.com/ntsuspendprocess).
+var (
+	ntdll            = windows.NewLazySystemDLL("ntdll.dll")
+	ntSuspendProcess = ntdll.NewProc("NtSuspendProcess")
+	ntResumeProcess  = ntdll.NewProc("NtResumeProcess")
+)
+
+func pause(p *os.Process) error { return callOn(p, ntSuspendProcess) }
+
+func resume(p *os.Process) error { return callOn(p, ntResumeProcess) }
+
+func callOn(p *os.Process, proc *windows.LazyProc) error {
+	if err := proc.Find(); err != nil {
+		return err
+	}
+	handle, err := windows.OpenProcess(windows.PROCESS_SUSPEND_RESUME, false, uint32(p.Pid))
+	if err != nil {
+		return err
+	}
+	defer windows.CloseHandle(handle)
+	if status, _, _ := proc.Call(uintptr(handle)); status != 0 {
+		return windows.NTStatus(status)
+	}
+	return nil
+}
+
 // killGroup kills the process alone.
 func killGroup(p *os.Process) error { return p.Kill() }

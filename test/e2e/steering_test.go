@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -21,7 +22,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
@@ -31,8 +31,10 @@ import (
 	"github.com/windows-op-readiness/windows-op-readiness/internal/engine/binaries"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/outcome/result"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/outcome/verdict"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/target/provider"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/target/provider/kwok"
 	"github.com/windows-op-readiness/windows-op-readiness/specs"
+	"github.com/windows-op-readiness/windows-op-readiness/test/kwoktest"
 )
 
 // steeredSpecs are cases whose tests need no container to run, and say nothing
@@ -92,6 +94,11 @@ type site struct {
 func newSite(t *testing.T, change ...func(*kwok.Provider)) *site {
 	t.Helper()
 	_, made := up(t, change...)
+	return siteOn(t, made)
+}
+
+func siteOn(t *testing.T, made *provider.Cluster) *site {
+	t.Helper()
 	s := &site{t: t, kubeconfig: made.Kubeconfig, specs: t.TempDir()}
 	if err := os.WriteFile(filepath.Join(s.specs, "core-network.yaml"), []byte(steeredSpecs()), 0o600); err != nil {
 		t.Fatal(err)
@@ -221,40 +228,98 @@ func placement(run *result.Run, id string, roles ...string) string {
 	return strings.Join(out, ", ")
 }
 
-func TestSteeringByPolicy(t *testing.T) {
-	t.Parallel()
-	s := newSite(t)
-	s.taint(true)
-	dir, run, _ := s.run(t, "unsteered,steered,client-on-windows,client-on-linux,deployment,replicaset", "--procs", "2")
+// steeredCases are cases of three conditions, and where their pods are to be.
+var steeredCases = map[string]string{
+	"unsteered":         "1 pod1 on linux, 1 pod2 on linux",
+	"steered":           "1 pod1 on windows, 1 pod2 on windows",
+	"client-on-windows": "1 pod1 on windows, 1 pod2 on linux",
+	"client-on-linux":   "1 pod1 on linux, 1 pod2 on linux",
+	"deployment":        "2 test-rolling-update on windows",
+}
+
+// steersThreeAtOnce runs cases of several conditions, three tests at a time, and shows that
+// every pod was where its own case wants it.
+func (s *site) steersThreeAtOnce(t *testing.T) {
+	t.Helper()
+	dir, run, _ := s.run(t, "unsteered,steered,client-on-windows,client-on-linux,deployment,replicaset", "--procs", "3")
 	got := outcomes(t, dir)
 	want(t, got["unsteered"], verdict.Unproven, "pod pod1 ran on Linux, and the case wants it on Windows")
 	for _, id := range []string{"steered", "client-on-windows", "client-on-linux", "deployment", "replicaset"} {
 		want(t, got[id], verdict.Passed)
 	}
-	for id, counts := range map[string]string{
-		"unsteered":         "1 pod1 on linux, 1 pod2 on linux",
-		"steered":           "1 pod1 on windows, 1 pod2 on windows",
-		"client-on-windows": "1 pod1 on windows, 1 pod2 on linux",
-		"client-on-linux":   "1 pod1 on linux, 1 pod2 on linux",
-		"deployment":        "2 test-rolling-update on windows",
-	} {
+	for id, counts := range steeredCases {
 		if got := placement(run, id, "pod1", "pod2", "test-rolling-update"); got != counts {
 			t.Errorf("%s: %s, want %s", id, got, counts)
 		}
 	}
-	// Those of one group ran beside each other, each test in a process of its own.
-	together := map[string]bool{}
-	for _, b := range run.Batches {
-		if b.Phase == specs.Parallel && b.Conditions == (result.RunConditions{Steer: specs.Windows}) {
-			together[b.SuiteRunID] = true
+	most := 0
+	all := spans(dir)
+	for _, sp := range all {
+		conditions := map[result.RunConditions]bool{}
+		for _, other := range all {
+			if other.start.Compare(sp.start) <= 0 && sp.start.Before(other.end) {
+				conditions[other.conditions] = true
+			}
 		}
+		most = max(most, len(conditions))
 	}
-	if len(together) != 2 {
-		t.Errorf("the group that steers to Windows ran in %d processes", len(together))
+	if most < 3 {
+		t.Errorf("at most %d conditions were in force at once: %+v", most, all)
 	}
 	if left := s.policies(t); left != "" {
 		t.Errorf("the run left %s", left)
 	}
+}
+
+func TestSteeringByPolicy(t *testing.T) {
+	t.Parallel()
+	_, made := up(t)
+	s := siteOn(t, made)
+	s.taint(true)
+	s.steersThreeAtOnce(t)
+
+	t.Run("a slow API server", func(t *testing.T) {
+		proxy, slow := kwoktest.NewProxy(t, made), *s
+		slow.kubeconfig = filepath.Join(t.TempDir(), "kubeconfig")
+		proxy.Kubeconfig(t, slow.kubeconfig)
+		proxy.BreakOnly(func(*http.Request) bool { return true }, proxy.Delay(200*time.Millisecond))
+		slow.steersThreeAtOnce(t)
+	})
+
+	t.Run("a process that is killed before it is steered", func(t *testing.T) {
+		dir := filepath.Join(t.TempDir(), "results")
+		cmd, said := background(t, s.args(dir, "steered,client-on-windows", "--procs", "2")...)
+		var killed *result.Batch
+		eventually(t, "a process says its id", func() bool {
+			for _, e := range eventsOf(dir) {
+				if e.Type == result.BatchSuite {
+					killed = e.Batch
+				}
+			}
+			return killed != nil
+		})
+		if err := syscall.Kill(killed.PID, syscall.SIGKILL); err != nil {
+			t.Fatal(err)
+		}
+		if err := cmd.Wait(); exitCode(err) != verdict.ExitInconclusive {
+			t.Errorf("the run ended with %v: %s", err, said)
+		}
+		for id, c := range outcomes(t, dir) {
+			switch {
+			case len(c.Tests) == 0:
+			case c.Tests[0].Test.Conditions == killed.Conditions:
+				want(t, c, verdict.Error, "e2e.test ran none of 1 test: e2e.test ended (signal: killed)")
+			default:
+				want(t, c, verdict.Passed)
+				if got := placement(read(t, dir), id, "pod1", "pod2"); got != steeredCases[id] {
+					t.Errorf("%s: %s, want %s", id, got, steeredCases[id])
+				}
+			}
+		}
+		if left := s.policies(t); left != "" {
+			t.Errorf("the run left %s", left)
+		}
+	})
 
 	t.Run("off", func(t *testing.T) {
 		dir, run, stderr := s.run(t, "unsteered,steered", "--steer", "off", "--non-blocking-taints", "os")
@@ -277,7 +342,7 @@ func TestSteeringByPolicy(t *testing.T) {
 			t.Fatal(err)
 		}
 		_ = cmd.Wait()
-		if left := s.policies(t); left != "op-readiness-steering-1" {
+		if left := s.policies(t); !strings.HasPrefix(left, "op-readiness-steering-") {
 			t.Fatalf("there is %q after a kill; the run said %s", left, said)
 		}
 		s.clearLock(t)
@@ -291,37 +356,6 @@ func TestSteeringByPolicy(t *testing.T) {
 		}
 	})
 
-	t.Run("a policy of somebody else", func(t *testing.T) {
-		foreign := &unstructured.Unstructured{Object: map[string]any{
-			"apiVersion": "admissionregistration.k8s.io/v1", "kind": "MutatingAdmissionPolicy",
-			"metadata": map[string]any{"name": "op-readiness-steering-1"},
-			"spec": map[string]any{
-				"reinvocationPolicy": "Never",
-				"matchConstraints": map[string]any{"resourceRules": []any{map[string]any{
-					"apiGroups": []any{""}, "apiVersions": []any{"v1"}, "operations": []any{"CREATE"}, "resources": []any{"configmaps"},
-				}}},
-				"mutations": []any{map[string]any{"patchType": "JSONPatch", "jsonPatch": map[string]any{"expression": `false ? [JSONPatch{op: "remove", path: "/data"}] : []`}}},
-			},
-		}}
-		if _, err := s.dynamic.Resource(mutatingPolicies).Create(t.Context(), foreign, metav1.CreateOptions{}); err != nil {
-			t.Fatal(err)
-		}
-		dir := filepath.Join(t.TempDir(), "results")
-		code, _, stderr := opReadiness(t, s.args(dir, "steered")...)
-		if code != verdict.ExitInconclusive || !strings.Contains(stderr, "kubectl delete mutatingadmissionpolicy op-readiness-steering-1") {
-			t.Errorf("exit code %d: %s", code, stderr)
-		}
-		if _, err := os.Stat(dir); err == nil {
-			t.Error("a run that was refused left a results folder")
-		}
-		if left := s.policies(t); left != "op-readiness-steering-1" {
-			t.Errorf("there is %q", left)
-		}
-		if err := s.dynamic.Resource(mutatingPolicies).Delete(t.Context(), "op-readiness-steering-1", metav1.DeleteOptions{}); err != nil {
-			t.Fatal(err)
-		}
-	})
-
 	t.Run("lock", s.locks)
 }
 
@@ -330,7 +364,7 @@ func (s *site) locks(t *testing.T) {
 	s.taint(false)
 	temp := t.TempDir()
 	shard := func(name, n string) []string {
-		return s.args(filepath.Join(temp, name), "steered,deployment,replicaset", "--shards", "2", "--shard", n, "--run-id", "nightly")
+		return s.args(filepath.Join(temp, name), "steered,client-on-linux,replicaset", "--shards", "2", "--shard", n, "--run-id", "nightly")
 	}
 	one, oneSaid := background(t, shard("one", "1")...)
 	two, twoSaid := background(t, shard("two", "2")...)
@@ -427,6 +461,7 @@ func exitCode(err error) int {
 // span is when a batch ran.
 type span struct {
 	phase      specs.Phase
+	conditions result.RunConditions
 	start, end time.Time
 }
 
@@ -440,7 +475,7 @@ func spans(dir string) []span {
 	for _, e := range eventsOf(dir) {
 		switch e.Type {
 		case result.BatchStarted:
-			open[e.Batch.ID] = span{phase: e.Batch.Phase, start: e.Time}
+			open[e.Batch.ID] = span{phase: e.Batch.Phase, conditions: e.Batch.Conditions, start: e.Time}
 		case result.BatchFinished:
 			sp := open[e.Batch.ID]
 			sp.end = e.Time

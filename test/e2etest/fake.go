@@ -52,6 +52,10 @@ const (
 	// SynchronizedAfterSuite.
 	FailBefore = "fail-before"
 	FailAfter  = "fail-after"
+	// WaitBefore waits for the file [Folder.Go] before the first test, as e2e.test waits
+	// for nodes; DieBefore ends there with code 2.
+	WaitBefore = "wait-before"
+	DieBefore  = "die-before"
 	// FailAfterUnreported fails in SynchronizedAfterSuite, and the report does not
 	// know it.
 	FailAfterUnreported = "fail-after-unreported"

@@ -109,6 +109,14 @@ func (s *suite) misbehave(do string) int {
 func (s *suite) run(selected []string) (int, error) {
 	fmt.Printf("  I0102 15:04:05.000000 %d e2e.go:109] Starting e2e run %q on Ginkgo node 1\n", os.Getpid(), runID())
 	fmt.Printf("Running Suite: %s - /fake\n===\nRandom Seed: 1 - will randomize all specs\n\nWill run %d of %d specs\n", specs.SuiteName, len(selected), s.total)
+	switch s.do {
+	case WaitBefore:
+		if until(s.folder.Go(), s.interrupts) {
+			return 1, nil
+		}
+	case DieBefore:
+		return 2, nil
+	}
 	if !s.dry {
 		s.node("SynchronizedBeforeSuite", "there are currently no ready, schedulable nodes in the cluster", s.do == FailBefore)
 	}

@@ -62,7 +62,7 @@ func real(t *testing.T) *bed {
 	up := nodetest.Up(t, func(o *realnode.Options) { o.Nodes = 2 })
 	b := newBed(t, up.Cluster)
 	b.flags.Extra = append(b.flags.Extra, "--readiness.target-os=linux")
-	b.nodes, b.patience = up.Nodes, 30*time.Second
+	b.nodes, b.patience = up.Nodes, 20*time.Second
 	return b
 }
 
@@ -70,7 +70,7 @@ func real(t *testing.T) *bed {
 func rebooted(t *testing.T) *bed {
 	t.Helper()
 	b := real(t)
-	b.patience = 90 * time.Second
+	b.patience = 45 * time.Second
 	return b
 }
 

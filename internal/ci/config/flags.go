@@ -21,7 +21,7 @@ func (c *Config) RunFlags(cell Cell) []string {
 	if c.Run.E2EProvider != e2e.DefaultProvider {
 		add("provider", c.Run.E2EProvider)
 	}
-	if c.Run.Procs > 1 {
+	if c.Run.Procs > 0 {
 		add("procs", strconv.Itoa(c.Run.Procs))
 	}
 	if c.Run.Retries > 0 {

@@ -84,10 +84,10 @@ type Run struct {
 	Categories []string `yaml:"categories,omitempty" jsonschema:"minItems=1,uniqueItems=true"`
 	// Into how many shards GitHub Actions cut a run. Prow has no jobs that wait for each other: there a job is one shard, and the categories are what runs side by side.
 	Shards int `yaml:"shards,omitempty" jsonschema:"default=1,minimum=1,maximum=50"`
-	// How often a failed test runs again; a later pass is flaky.
+	// How often a failed test runs again, with no other beside it; a later pass is flaky.
 	Retries int `yaml:"retries,omitempty" jsonschema:"minimum=0,maximum=10"`
-	// How many tests that allow it run beside each other.
-	Procs int `yaml:"procs,omitempty" jsonschema:"default=1,minimum=1,maximum=32"`
+	// How many tests that allow it run beside each other; the default goes by the Windows nodes of the cluster and their free places, and is at most 4.
+	Procs int `yaml:"procs,omitempty" jsonschema:"minimum=1,maximum=32"`
 	// The longest that a job may take, the making of its cluster included.
 	Timeout Duration `yaml:"timeout,omitempty" jsonschema:"default=4h"`
 	// The provider of the e2e framework (--provider); not where the cluster comes from.

@@ -160,7 +160,7 @@ func (v *validator) timeout(j Job) {
 		shards, fix = 1, "make it longer, or select fewer categories"
 	}
 	all, longest := v.expect(j)
-	need := max(longest, all/time.Duration(shards*v.Run.Procs))
+	need := max(longest, all/time.Duration(shards*max(v.Run.Procs, 1)))
 	if j.Cell.Provider == ProviderCAPZ {
 		need += j.Cell.Setup()
 	}

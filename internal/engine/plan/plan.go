@@ -23,6 +23,8 @@ type Request struct {
 	Selection result.Selection
 	// Shards is into how many the plan is cut, at least 1.
 	Shards int
+	// Shared says that the shards are at work on one cluster, and not on one each.
+	Shared bool
 	// Durations are measured ones, by [result.TestID]; they replace what the
 	// cases expect.
 	Durations map[string]time.Duration
@@ -50,6 +52,7 @@ func Make(req Request) (*result.Plan, error) {
 		Selection:         req.Selection,
 		Standard:          map[specs.Category]int{},
 		Shards:            req.Shards,
+		Shared:            req.Shared && req.Shards > 1,
 	}
 	for i := range req.Cases {
 		if req.Cases[i].Kind == specs.Requirement {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/windows-op-readiness/windows-op-readiness/internal/outcome/result"
+	"github.com/windows-op-readiness/windows-op-readiness/specs"
 )
 
 // shard cuts the plan: every test, and every case, goes to one shard. Cases
@@ -13,19 +14,34 @@ import (
 // can judge all of its cases by itself. The groups go, longest first, each to
 // the shard that has the least to do; ties go to the shard with the lower
 // number, and among groups to the one whose first case comes first.
+//
+// Where the shards share a cluster, all tests that must be alone are in the last one:
+// they take as long wherever they are, and the other shards, and their machines, have
+// ended by then. What counts is then the time of tests that run beside others, and trials
+// are for the shards that wait for nobody.
 func shard(p *result.Plan) {
 	groups := linked(p)
-	slices.SortStableFunc(groups, func(a, b group) int { return cmp.Compare(b.duration, a.duration) })
+	slices.SortStableFunc(groups, func(a, b group) int {
+		if p.Shared && (a.alone > 0) != (b.alone > 0) {
+			return cmp.Compare(b.alone, a.alone)
+		}
+		return cmp.Compare(b.total(p.Shared), a.total(p.Shared))
+	})
 	load := make([]time.Duration, p.Shards)
 	of := map[string]int{}
 	for _, g := range groups {
-		least := 0
-		for i := range load {
+		least, last := 0, len(load)
+		if p.Shared && g.alone > 0 {
+			least = last - 1
+		} else if p.Shared && g.trial {
+			last--
+		}
+		for i := least; i < last; i++ {
 			if load[i] < load[least] {
 				least = i
 			}
 		}
-		load[least] += g.duration
+		load[least] += g.total(p.Shared)
 		for _, id := range g.cases {
 			of[id] = least + 1
 		}
@@ -40,8 +56,18 @@ func shard(p *result.Plan) {
 
 // group is a set of cases linked by tests that they share.
 type group struct {
-	cases    []string
-	duration time.Duration
+	cases []string
+	// beside is how long tests take that run beside others, alone how long the others do.
+	beside, alone time.Duration
+	trial         bool
+}
+
+// total is the group's part in what the shards are to have equally much of.
+func (g *group) total(shared bool) time.Duration {
+	if shared {
+		return g.beside
+	}
+	return g.beside + g.alone
 }
 
 // linked returns the groups of cases that have tests, in the order of their
@@ -75,14 +101,22 @@ func linked(p *result.Plan) []group {
 		}
 		groups[index[r]].cases = append(groups[index[r]].cases, c.ID)
 	}
+	trial := p.OnTrial()
 	for i := range p.Tests {
-		groups[index[root(p.Tests[i].Cases[0])]].duration += p.Tests[i].Duration
+		t := &p.Tests[i]
+		g := &groups[index[root(t.Cases[0])]]
+		if t.Phase == specs.Parallel {
+			g.beside += t.Duration
+		} else {
+			g.alone += t.Duration
+		}
+		g.trial = g.trial || trial[t.ID]
 	}
 	return groups
 }
 
-// Loads returns how long each shard of the plan is expected to take, without
-// what it takes to start e2e.test.
+// Loads returns how long the tests of each shard of the plan take, one after the other,
+// without what it takes to start e2e.test.
 func Loads(p *result.Plan) []time.Duration {
 	loads := make([]time.Duration, p.Shards)
 	for i := range p.Tests {

@@ -2,6 +2,7 @@ package run
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -27,6 +28,8 @@ type batch struct {
 	// finished are the tests of the batch that have a result.
 	finished map[string]bool
 
+	proc *e2e.Process
+
 	// Of the test that runs, as its output tells; only the goroutine that reads
 	// the output touches it.
 	namespaces []string
@@ -45,7 +48,8 @@ type batch struct {
 	// destroyed are the namespaces that tests of the process have destroyed, and
 	// when they began to.
 	destroyed map[string]time.Time
-	idle      bool // the cause is that no test ran
+	idle      bool   // the cause is that no test ran
+	unsteered string // why its conditions could not be put into force
 	tail      tail
 }
 
@@ -112,6 +116,7 @@ func (b *batch) run(ctx context.Context) {
 		b.record(result.Event{Type: result.BatchFinished, Batch: b.event()})
 		return
 	}
+	b.proc = proc
 	b.bmu.Lock()
 	b.PID, b.PIDStart = proc.PID, proc.Start
 	b.runs(nil)
@@ -132,6 +137,9 @@ func (b *batch) run(ctx context.Context) {
 	b.settle(report, unfinished, ended, output.Contradictions())
 	if b.cause != "" || !ended {
 		b.cleanUp(ctx)
+	}
+	if b.byProcess != nil && b.SuiteRunID != "" {
+		b.inTime(shareUnsteer, func(ctx context.Context) error { return b.byProcess.Disown(ctx, b.SuiteRunID) })
 	}
 	b.record(result.Event{Type: result.BatchFinished, Batch: b.event()})
 }
@@ -317,12 +325,46 @@ func (b *batch) SuiteRun(id string) {
 		b.SuiteRunID = id
 	}
 	b.bmu.Unlock()
-	if !known {
-		if b.Evidence != nil {
-			b.Evidence.Own(id)
-		}
-		b.record(result.Event{Type: result.BatchSuite, Batch: b.event()})
+	if known {
+		return
 	}
+	var held error
+	if b.byProcess != nil {
+		held = b.proc.Pause() // before all else
+	}
+	if b.Evidence != nil {
+		b.Evidence.Own(id)
+	}
+	b.record(result.Event{Type: result.BatchSuite, Batch: b.event()})
+	if b.byProcess != nil {
+		b.steer(id, held)
+	}
+}
+
+// steer puts the batch's conditions into force while the process is held, if it is, and
+// lets it go on. Where that fails, the process is killed before it has run a test.
+func (b *batch) steer(id string, err error) {
+	if errors.Is(err, os.ErrProcessDone) {
+		return
+	}
+	if err == nil {
+		ctx, cancel := b.untilKilled()
+		defer cancel()
+		err = b.byProcess.Own(ctx, b.Conditions, id)
+	}
+	if err == nil {
+		err = b.proc.Resume()
+	}
+	if err == nil || errors.Is(err, os.ErrProcessDone) {
+		return
+	}
+	b.bmu.Lock()
+	b.unsteered = unforced(b.Conditions, err)
+	if b.cause == "" {
+		b.cause = b.unsteered
+	}
+	b.bmu.Unlock()
+	_ = b.proc.Kill()
 }
 
 func (b *batch) Started(name string) {

@@ -5,10 +5,10 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"time"
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/windows-op-readiness/windows-op-readiness/internal/engine/plan"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/outcome/result"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/outcome/verdict"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/text"
@@ -34,37 +34,60 @@ func Tests(plan *result.Plan, manifest *result.Manifest) []*result.PlannedTest {
 	return tests
 }
 
-// groups returns the tests to run, cut where phase, conditions or suite change, and
-// where those on trial begin.
-func (e *engine) groups() [][]*result.PlannedTest {
-	var groups [][]*result.PlannedTest
+// stage is tests that run under one hold of the cluster.
+type stage struct {
+	tests []*result.PlannedTest
+	phase specs.Phase
+	// alone says that only those run, once more, that failed where others were at work.
+	alone bool
+}
+
+// stages returns the tests to run, cut where those on trial begin, where the phase
+// changes, and where conditions or suites do that hold for the whole cluster. Those that
+// failed beside others have another chance when nobody needs to be beside them any more.
+func (e *engine) stages() []stage {
+	var stages, again []stage
 	var last *result.PlannedTest
 	trial := e.Plan.OnTrial()
 	for _, t := range Tests(e.Plan, e.Manifest) {
-		if last == nil || last.Phase != t.Phase || last.Conditions != t.Conditions ||
-			specs.SuiteOf(last.Name) != specs.SuiteOf(t.Name) || trial[last.ID] != trial[t.ID] {
-			groups = append(groups, nil)
+		begins := last == nil || last.Phase != t.Phase || trial[last.ID] != trial[t.ID]
+		if begins {
+			stages, again = append(stages, again...), nil
 		}
-		groups[len(groups)-1] = append(groups[len(groups)-1], t)
+		together := e.byProcess != nil && t.Phase == specs.Parallel
+		if begins || !together && (last.Conditions != t.Conditions || specs.SuiteOf(last.Name) != specs.SuiteOf(t.Name)) {
+			stages = append(stages, stage{phase: t.Phase})
+		}
+		s := &stages[len(stages)-1]
+		s.tests = append(s.tests, t)
 		last = t
+		if t.Phase == specs.Parallel {
+			if len(s.tests) == 1 {
+				again = append(again, stage{phase: specs.Serial, alone: true})
+			}
+			again[len(again)-1].tests = s.tests
+		}
 	}
-	return groups
+	return append(stages, again...)
 }
 
-// exhaust runs the tests of a group until none of them is due.
-func (e *engine) exhaust(ctx context.Context, group []*result.PlannedTest) {
-	due := e.unanswered(group)
-	void := map[string]int{}
+// exhaust runs the tests of a stage until none of them is due.
+func (e *engine) exhaust(ctx context.Context, s stage) {
+	due := e.unanswered(s.tests)
 	for round := 0; !e.isStopped(); round++ {
-		if round > 0 {
-			due = e.again(group, void)
+		if round > 0 || s.alone {
+			due = e.again(s)
 			if len(due) == 0 {
 				return
 			}
-			e.Observer.Note(fmt.Sprintf("running %s again", text.Count(len(due), "test")))
+			how := ""
+			if s.alone {
+				how = ", with none beside it"
+			}
+			e.Observer.Note(fmt.Sprintf("running %s again%s", text.Count(len(due), "test"), how))
 		}
 		if len(due) > 0 { // a run that goes on may have only retries left
-			e.runGroup(ctx, due)
+			e.runStage(ctx, s.phase, due)
 		}
 	}
 }
@@ -80,20 +103,21 @@ func (e *engine) unanswered(group []*result.PlannedTest) []*result.PlannedTest {
 // not count: a process that always dies must not be started for ever.
 const maxVoid = 2
 
-// again returns the tests of a group that have run and must run once more: those
-// that failed and may be retried, and those whose pass is void, which void counts.
-func (e *engine) again(group []*result.PlannedTest, void map[string]int) []*result.PlannedTest {
+// again returns the tests of a stage that have run and must run once more: those
+// that failed and may be retried, and those whose pass is void. What failed beside
+// others is retried in a stage of its own.
+func (e *engine) again(s stage) []*result.PlannedTest {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return slices.DeleteFunc(slices.Clone(group), func(t *result.PlannedTest) bool {
+	return slices.DeleteFunc(slices.Clone(s.tests), func(t *result.PlannedTest) bool {
 		runs := e.attempts[t.ID]
 		switch {
 		case len(runs) == 0:
 		case runs[len(runs)-1].State == result.TestPassed && !e.isSound(runs[len(runs)-1].Batch):
-			void[t.ID]++
-			return void[t.ID] > maxVoid
+			e.void[t.ID]++
+			return e.void[t.ID] > maxVoid
 		case runs[len(runs)-1].State == result.TestFailed:
-			return failures(runs) > e.Retries
+			return failures(runs) > e.Retries || s.phase == specs.Parallel
 		}
 		return true
 	})
@@ -120,72 +144,98 @@ func answered(attempts []result.TestRun, sound func(batch string) bool) bool {
 	return true
 }
 
-// runGroup runs tests of one phase and one set of conditions.
-func (e *engine) runGroup(ctx context.Context, tests []*result.PlannedTest) {
-	if !e.hold(ctx, tests[0]) {
+// runStage runs tests as those of a phase run.
+func (e *engine) runStage(ctx context.Context, phase specs.Phase, tests []*result.PlannedTest) {
+	conditions := tests[0].Conditions
+	if e.byProcess != nil {
+		conditions = result.RunConditions{} // none holds for the whole cluster
+	}
+	if !e.hold(ctx, phase, conditions) {
 		return
 	}
-	steerCtx, done := e.within(ctx, shareSuite)
-	defer done()
-	if err := e.steer(steerCtx, tests[0].Conditions); err != nil {
-		if steerCtx.Err() == nil {
-			e.giveUp(tests, fmt.Sprintf("its conditions (%s) could not be put into force: %v", tests[0].Conditions, err))
-		}
-		return
-	}
+	tests = e.steered(ctx, tests)
 	lanes := 1
-	if tests[0].Phase == specs.Parallel {
+	if phase == specs.Parallel {
 		lanes = min(e.Procs, len(tests))
 	}
+	beside := phase == specs.Parallel && (lanes > 1 || e.Plan.Shared)
 	var group errgroup.Group
-	for _, lane := range deal(tests, lanes) {
+	for _, lane := range plan.Deal(tests, lanes) {
 		group.Go(func() error {
-			e.runLane(ctx, lane)
+			e.runLane(ctx, lane, beside)
 			return nil
 		})
 	}
 	_ = group.Wait() // lanes record what goes wrong; they return no errors
 }
 
-// deal gives each test, longest first, to the lane with the least to do.
-func deal(tests []*result.PlannedTest, lanes int) [][]*result.PlannedTest {
-	sorted := slices.Clone(tests)
-	slices.SortStableFunc(sorted, func(a, b *result.PlannedTest) int { return cmp.Compare(b.Duration, a.Duration) })
-	out := make([][]*result.PlannedTest, lanes)
-	load := make([]time.Duration, lanes)
-	for _, t := range sorted {
-		least := 0
-		for i := range load {
-			if load[i] < load[least] {
-				least = i
-			}
+// steered puts the conditions of tests into force, and returns the tests for which that
+// worked; the others are given up.
+func (e *engine) steered(ctx context.Context, tests []*result.PlannedTest) []*result.PlannedTest {
+	ctx, done := e.within(ctx, shareSuite)
+	defer done()
+	var ready []*result.PlannedTest
+	for len(tests) > 0 && ctx.Err() == nil {
+		group := alike(tests, func(t *result.PlannedTest) any { return t.Conditions })
+		err := e.steer(ctx, group[0].Conditions)
+		switch {
+		case err == nil:
+			ready = append(ready, group...)
+		case ctx.Err() == nil:
+			e.giveUp(group, unforced(group[0].Conditions, err))
 		}
-		load[least] += t.Duration
-		out[least] = append(out[least], t)
+		tests = tests[len(group):]
 	}
-	return out
+	return ready
 }
 
-// runLane runs tests one after the other: in one process, and where that had
-// to be killed or died, the rest in another.
-func (e *engine) runLane(ctx context.Context, tests []*result.PlannedTest) {
+// unforced says why tests did not run.
+func unforced(conditions result.RunConditions, err error) string {
+	return fmt.Sprintf("its conditions (%s) could not be put into force: %v", conditions, err)
+}
+
+// alike returns the tests at the beginning that have the same in common as the first.
+func alike(tests []*result.PlannedTest, of func(*result.PlannedTest) any) []*result.PlannedTest {
+	n := slices.IndexFunc(tests, func(t *result.PlannedTest) bool { return of(t) != of(tests[0]) })
+	if n < 0 {
+		n = len(tests)
+	}
+	return tests[:n:n]
+}
+
+// maxUnsteered is how often a process is started for tests whose conditions could not be
+// put into force in time for the one before.
+const maxUnsteered = 3
+
+// runLane runs tests one after the other: in one process for those of the same suite and
+// conditions, and where that had to be killed or died, the rest in another.
+func (e *engine) runLane(ctx context.Context, tests []*result.PlannedTest, beside bool) {
+	unsteered := 0
 	for len(tests) > 0 && !e.isStopped() {
-		b := e.newBatch(tests)
+		group := alike(tests, func(t *result.PlannedTest) any {
+			return [2]any{t.Conditions, specs.SuiteOf(t.Name)}
+		})
+		b := e.newBatch(group)
+		b.Beside = beside
 		b.run(ctx)
-		rest := slices.DeleteFunc(slices.Clone(tests), func(t *result.PlannedTest) bool { return b.finished[t.ID] })
-		if len(rest) == len(tests) && !e.isStopped() {
-			for _, t := range rest {
-				b.finish(t, result.TestError, fmt.Sprintf("%s ran none of %s: %s", b.program(), text.Count(len(rest), "test"), b.ending()))
+		rest := slices.DeleteFunc(slices.Clone(group), func(t *result.PlannedTest) bool { return b.finished[t.ID] })
+		if len(rest) == len(group) && !e.isStopped() {
+			if unsteered++; b.unsteered != "" && unsteered < maxUnsteered {
+				continue
 			}
-			return
+			for _, t := range rest {
+				b.finish(t, result.TestError, cmp.Or(b.unsteered, fmt.Sprintf("%s ran none of %s: %s", b.program(), text.Count(len(rest), "test"), b.ending())))
+			}
+			rest = nil
 		}
-		tests = rest
+		unsteered = 0
+		tests = append(rest, tests[len(group):]...)
 	}
 }
 
-// hold takes the cluster for the group that the test is of. It reports false
+// hold takes the cluster for tests of a phase under conditions. It reports false
 // when the run is to stop: because another has the cluster, or as asked.
-func (e *engine) hold(ctx context.Context, t *result.PlannedTest) bool {
+func (e *engine) hold(ctx context.Context, phase specs.Phase, conditions result.RunConditions) bool {
 	if e.Lock == nil {
 		return true
 	}
@@ -198,7 +248,7 @@ func (e *engine) hold(ctx context.Context, t *result.PlannedTest) bool {
 		case <-ctx.Done():
 		}
 	}()
-	if err := e.Lock.Hold(ctx, t.Phase, t.Conditions); err != nil {
+	if err := e.Lock.Hold(ctx, phase, conditions); err != nil {
 		switch {
 		case e.Lock.Err() != nil:
 			e.lost(err.Error())

@@ -58,6 +58,19 @@ type Steering interface {
 	Remove(ctx context.Context) error
 }
 
+// ProcessSteering is a Steering whose conditions hold for the pods of one process, so that
+// tests of different conditions run beside each other. Its Apply says only whether
+// conditions can be put into force.
+type ProcessSteering interface {
+	Steering
+	// Own puts conditions into force for the process that labels its namespaces with that
+	// id, and returns when the cluster heeds them. The process is held meanwhile; that it
+	// has made pods before is an error.
+	Own(ctx context.Context, conditions result.RunConditions, suiteRunID string) error
+	// Disown takes them away once the process has ended.
+	Disown(ctx context.Context, suiteRunID string) error
+}
+
 // Lock keeps off the cluster whoever would spoil the proof.
 type Lock interface {
 	// Hold returns when tests of the phase may run under the conditions. Who
@@ -103,7 +116,7 @@ type Options struct {
 	// Lock may be nil where nobody else can be at work on the cluster.
 	Lock Lock
 	// Steering may be nil where the manifest says that pods are not steered, and
-	// nobody can have left anything in force.
+	// nobody can have left anything in force. It may be a [ProcessSteering].
 	Steering Steering
 	// Retries is how often a failed test is run again.
 	Retries int
@@ -157,7 +170,8 @@ var ErrInterrupted = errors.New("interrupted")
 // other than [ErrInterrupted] the folder holds a run that did not come to its end.
 func Run(ctx context.Context, o Options) error {
 	o.defaults()
-	e := &engine{Options: o, attempts: map[string][]result.TestRun{}, sound: map[string]bool{}, stopped: make(chan struct{}), killed: ctx.Done(), over: make(chan struct{})}
+	e := &engine{Options: o, attempts: map[string][]result.TestRun{}, sound: map[string]bool{}, void: map[string]int{}, stopped: make(chan struct{}), killed: ctx.Done(), over: make(chan struct{})}
+	e.byProcess, _ = o.Steering.(ProcessSteering)
 	for i := range e.spent {
 		e.spent[i] = make(chan struct{})
 	}
@@ -172,10 +186,12 @@ func Run(ctx context.Context, o Options) error {
 
 type engine struct {
 	Options
+	byProcess ProcessSteering // nil where conditions hold for the whole cluster
 
 	mu       sync.Mutex
 	attempts map[string][]result.TestRun // finished ones, by test id
 	sound    map[string]bool             // the batches of this execution whose passes count
+	void     map[string]int              // how often a pass did not count, by test id
 	batches  int
 	failure  error  // what ends the run early
 	gone     string // why the cluster is given up; "" while it is there
@@ -200,8 +216,8 @@ func (e *engine) run(ctx context.Context) error {
 	}
 	e.decide()
 	defer e.letGo()
-	for _, g := range e.groups() {
-		e.exhaust(ctx, g)
+	for _, s := range e.stages() {
+		e.exhaust(ctx, s)
 	}
 	interrupted := ctx.Err() != nil || isClosed(e.Stop)
 	e.mu.Lock()

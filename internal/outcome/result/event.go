@@ -57,6 +57,8 @@ type Batch struct {
 	Phase      specs.Phase   `json:"phase,omitempty"`
 	Conditions RunConditions `json:"conditions,omitzero"`
 	Tests      int           `json:"tests,omitempty"`
+	// Beside says that other tests of the run may have been at work meanwhile.
+	Beside bool `json:"beside,omitempty"`
 	// PID and PIDStart identify the process: a process id, and when the
 	// operating system says it began, in milliseconds since the epoch.
 	PID      int   `json:"pid,omitempty"`

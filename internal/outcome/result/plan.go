@@ -33,9 +33,12 @@ type Plan struct {
 	Standard map[specs.Category]int `json:"standard"`
 	// StandardDigest is that of the whole standard, by which plans of different
 	// parts can be told to be of one; "" in plans of older op-readiness.
-	StandardDigest string        `json:"standardDigest,omitempty"`
-	Shards         int           `json:"shards"`
-	Cases          []PlannedCase `json:"cases"`
+	StandardDigest string `json:"standardDigest,omitempty"`
+	Shards         int    `json:"shards"`
+	// Shared says that the shards are at work on one cluster, where some tests must wait
+	// for each other, and not on one each.
+	Shared bool          `json:"shared,omitempty"`
+	Cases  []PlannedCase `json:"cases"`
 	// Tests are in the order in which they run.
 	Tests []PlannedTest `json:"tests"`
 }

@@ -312,7 +312,7 @@ func (j *judge) test(id string) TestResult {
 	}
 	switch {
 	case last.State == result.TestPassed && failed.State == result.TestFailed:
-		out.Outcome, out.Reason = Flaky, fmt.Sprintf("passed in attempt %d, after: %s", last.Attempt, failed.Message)
+		out.Outcome, out.Reason = Flaky, fmt.Sprintf("passed in attempt %d%s: %s", last.Attempt, j.after(out.Attempts), failed.Message)
 	case last.State == result.TestPassed:
 		out.Outcome = Passed
 	case failed.State == result.TestFailed:
@@ -323,6 +323,21 @@ func (j *judge) test(id string) TestResult {
 		out.Outcome, out.Reason = Error, last.Message
 	}
 	return out
+}
+
+// after says after what a test passed in its last attempt: one that failed only while
+// others were at work is flaky by load, and not by nature.
+func (j *judge) after(attempts []result.TestRun) string {
+	beside := map[string]bool{}
+	for i := range j.run.Batches {
+		beside[j.run.Batches[i].ID] = j.run.Batches[i].Beside
+	}
+	for _, a := range attempts {
+		if a.State == result.TestFailed && !beside[a.Batch] || a.State == result.TestPassed && beside[a.Batch] {
+			return ", after"
+		}
+	}
+	return " with no other test beside it, after it failed beside others"
 }
 
 // withoutWindows says why nothing on a cluster can show that Windows works; ""

@@ -166,6 +166,37 @@ func (c *Cluster) Nodes(ctx context.Context) ([]corev1.Node, error) {
 	return nodes.Items, nil
 }
 
+// WindowsPlaces returns how many Windows nodes are ready and schedulable, and how many
+// more pods they take.
+func (c *Cluster) WindowsPlaces(ctx context.Context) (nodes, free int, err error) {
+	all, err := c.Nodes(ctx)
+	if err != nil {
+		return 0, 0, err
+	}
+	places := map[string]int{}
+	for i := range all {
+		n := &all[i]
+		if facts := nodeFacts(n); facts.OS != specs.Windows || !facts.Ready || n.Spec.Unschedulable {
+			continue
+		}
+		nodes++
+		places[n.Name] = int(n.Status.Allocatable.Pods().Value())
+	}
+	pods, err := c.client.CoreV1().Pods("").List(ctx, metav1.ListOptions{FieldSelector: "status.phase!=Succeeded,status.phase!=Failed"})
+	if err != nil {
+		return 0, 0, fmt.Errorf("listing pods: %w", err)
+	}
+	for i := range pods.Items {
+		if _, ok := places[pods.Items[i].Spec.NodeName]; ok {
+			places[pods.Items[i].Spec.NodeName]--
+		}
+	}
+	for _, left := range places {
+		free += max(left, 0)
+	}
+	return nodes, free, nil
+}
+
 // APIGroups asks for the API groups that are served, in order.
 func (c *Cluster) APIGroups() ([]string, error) {
 	groups, err := c.client.Discovery().ServerGroups()

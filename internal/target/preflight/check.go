@@ -1,7 +1,6 @@
 package preflight
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -12,7 +11,6 @@ import (
 	"github.com/windows-op-readiness/windows-op-readiness/internal/target/cluster"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/target/lease"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/target/preflight/probe"
-	"github.com/windows-op-readiness/windows-op-readiness/internal/target/steer"
 	"github.com/windows-op-readiness/windows-op-readiness/specs"
 )
 
@@ -187,9 +185,6 @@ func (c *checker) steering() {
 		f.Fix = "leave --steer=off out: pods that say nothing about their operating system prove nothing without"
 	case c.Steer == "cordon":
 		f.Status, f.How, f.Found = OK, Declared, "by cordoning nodes (--steer=cordon): cases that need pods on both systems are not tested"
-	case errors.Is(c.Steering.Err, steer.ErrForeign):
-		f.Status, f.Found, f.Refuses = Failing, c.Steering.Err.Error(), true
-		f.Fix = "see whose it is, and remove it as said: a run does not start with it"
 	case c.Steering.Err != nil:
 		c.unknown(f, c.Steering.Err)
 		return

@@ -3,7 +3,6 @@ package preflight
 import (
 	"bytes"
 	"errors"
-	"fmt"
 	"reflect"
 	"slices"
 	"strings"
@@ -16,7 +15,6 @@ import (
 	"github.com/windows-op-readiness/windows-op-readiness/internal/outcome/result"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/target/lease"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/target/preflight/probe"
-	"github.com/windows-op-readiness/windows-op-readiness/internal/target/steer"
 	"github.com/windows-op-readiness/windows-op-readiness/specs"
 )
 
@@ -232,9 +230,6 @@ func TestCheck(t *testing.T) {
 		{"steering", nil, "steering", OK, "MutatingAdmissionPolicy v1 is served", ""},
 		{"no steering", func(f *Facts) { f.Steering = value("") }, "steering", Failing, "not served", "--runtime-config"},
 		{"steering that cannot be found out", func(f *Facts) { f.Steering = Read[string]{Err: refused} }, "steering", Unknown, "not known", ""},
-		{"a steering policy of somebody else", func(f *Facts) {
-			f.Steering = Read[string]{Err: fmt.Errorf("MutatingAdmissionPolicy op-readiness-steering-1 %w: remove it with kubectl delete", steer.ErrForeign)}
-		}, "steering", Failing, "MutatingAdmissionPolicy op-readiness-steering-1 has a name that op-readiness needs", "remove it"},
 		{"a runtime class that is not there", func(f *Facts) { f.RuntimeClass = "nope" }, "runtime-class", Failing, `no runtime class "nope"; there are: runhcs-wcow-process`, "--runtime-class"},
 		{"a runtime class that is there", func(f *Facts) { f.RuntimeClass = "runhcs-wcow-process" }, "runtime-class", OK, "there is one", ""},
 		{"many missing permissions", func(f *Facts) { f.Missing = value(allNeeds()) }, "permission-suite", Failing, "such as create/delete", "--print-rbac"},

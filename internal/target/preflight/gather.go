@@ -61,7 +61,7 @@ func (f *Facts) outage() error {
 		f.Version.Err, f.Nodes.Err, f.APIGroups.Err, f.DaemonSets.Err, f.GMSAWebhooks.Err, f.RuntimeClasses.Err, f.Families.Err, f.DNS.Err,
 		f.Missing.Err, f.Steering.Err, f.Namespaces.Err, f.Policies.Err, f.ProbeNamespaces.Err, f.Held.Err,
 	} {
-		if cluster.Away(err) && !errors.Is(err, steer.ErrForeign) {
+		if cluster.Away(err) {
 			return err
 		}
 	}

@@ -12,7 +12,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -229,7 +228,7 @@ func TestOnASimulatedCluster(t *testing.T) {
 		namespace(t, client, "services-4711", map[string]string{"e2e-run": "killed"})
 		namespace(t, client, "mine", nil)
 		s := must(steer.New(t.Context(), client, admin.Dynamic(), steer.Member{RunID: "killed", Shard: 1, ID: "killed-1"}))(t)
-		if err := s.Apply(t.Context(), result.RunConditions{Steer: specs.Windows}); err != nil {
+		if err := s.Own(t.Context(), result.RunConditions{Steer: specs.Windows}, "killed"); err != nil {
 			t.Fatal(err)
 		}
 		got := findings(t, admin)
@@ -248,37 +247,6 @@ func TestOnASimulatedCluster(t *testing.T) {
 		until(t, func(context.Context) (bool, error) {
 			return findings(t, admin)["leftover-namespaces"].Status == preflight.OK, nil
 		})
-	})
-
-	t.Run("a policy of somebody else", func(t *testing.T) {
-		resource := admin.Dynamic().Resource(schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1", Resource: "mutatingadmissionpolicies"})
-		must(resource.Create(t.Context(), &unstructured.Unstructured{Object: map[string]any{
-			"apiVersion": "admissionregistration.k8s.io/v1", "kind": "MutatingAdmissionPolicy",
-			"metadata": map[string]any{"name": "op-readiness-steering-1"},
-			"spec": map[string]any{
-				"reinvocationPolicy": "Never",
-				"matchConstraints": map[string]any{"resourceRules": []any{map[string]any{
-					"apiGroups": []any{""}, "apiVersions": []any{"v1"}, "operations": []any{"CREATE"}, "resources": []any{"configmaps"},
-				}}},
-				"mutations": []any{map[string]any{"patchType": "JSONPatch", "jsonPatch": map[string]any{"expression": `[JSONPatch{op: "test", path: "/kind", value: "ConfigMap"}]`}}},
-			},
-		}}, metav1.CreateOptions{}))(t)
-		proxy, kubeconfig := kwoktest.NewProxy(t, up), filepath.Join(t.TempDir(), "kubeconfig")
-		proxy.Kubeconfig(t, kubeconfig)
-		var asked atomic.Int32
-		proxy.BreakOnly(func(r *http.Request) bool {
-			if r.URL.Path == "/version" {
-				asked.Add(1)
-			}
-			return false
-		}, nil)
-		expect(t, findings(t, connect(t, kubeconfig)), "steering", preflight.Failing, "op-readiness-steering-1 has a name that op-readiness needs")
-		if n := asked.Load(); n != 1 { // as for an outage, that is
-			t.Errorf("the facts are read %d times", n)
-		}
-		if err := resource.Delete(t.Context(), "op-readiness-steering-1", metav1.DeleteOptions{}); err != nil {
-			t.Fatal(err)
-		}
 	})
 
 	t.Run("a network that enforces policies", func(t *testing.T) {

@@ -231,36 +231,52 @@ func (s *Cordon) awaitScheduler(ctx context.Context, names []string) error {
 	probe.Spec.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{
 		RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{NodeSelectorTerms: terms},
 	}}
-	return s.probing(ctx, func(ctx context.Context, namespace string) error {
-		pods := s.client.CoreV1().Pods(namespace)
-		last := errors.New("it has not looked at the pod")
-		for try := 0; ; try++ {
-			probe.Name = fmt.Sprintf("probe-%d", try)
-			heeded := false
-			err := wait.PollUntilContextCancel(ctx, 100*time.Millisecond, true, func(ctx context.Context) (bool, error) {
-				got, err := pods.Get(ctx, probe.Name, metav1.GetOptions{})
-				if apierrors.IsNotFound(err) {
-					// It is refused as long as the namespace has no service account.
-					got, err = pods.Create(ctx, probe, metav1.CreateOptions{})
-				}
-				last = cmp.Or(err, last)
-				if got == nil {
-					got = &corev1.Pod{}
-				}
-				for _, c := range got.Status.Conditions {
-					heeded = heeded || c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse && c.Reason == corev1.PodReasonUnschedulable
-				}
-				if got.Spec.NodeName != "" {
-					last = fmt.Errorf("it put a pod on node %s", got.Spec.NodeName)
-				}
-				return heeded || got.Spec.NodeName != "", nil
-			})
-			if err != nil {
-				return fmt.Errorf("waiting for the scheduler to heed that nodes are cordoned: %w", errors.Join(err, last))
+	namespace, err := s.makeNamespace(ctx)
+	if err != nil {
+		return err
+	}
+	defer s.leave(ctx, namespace.Name)
+	ctx, cancel := context.WithTimeout(ctx, effectTimeout)
+	defer cancel()
+	pods := s.client.CoreV1().Pods(namespace.Name)
+	last := errors.New("it has not looked at the pod")
+	for try := 0; ; try++ {
+		probe.Name = fmt.Sprintf("probe-%d", try)
+		heeded := false
+		err := wait.PollUntilContextCancel(ctx, 100*time.Millisecond, true, func(ctx context.Context) (bool, error) {
+			got, err := pods.Get(ctx, probe.Name, metav1.GetOptions{})
+			if apierrors.IsNotFound(err) {
+				// It is refused as long as the namespace has no service account.
+				got, err = pods.Create(ctx, probe, metav1.CreateOptions{})
 			}
-			if heeded {
-				return nil
+			last = cmp.Or(err, last)
+			if got == nil {
+				got = &corev1.Pod{}
 			}
+			for _, c := range got.Status.Conditions {
+				heeded = heeded || c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse && c.Reason == corev1.PodReasonUnschedulable
+			}
+			if got.Spec.NodeName != "" {
+				last = fmt.Errorf("it put a pod on node %s", got.Spec.NodeName)
+			}
+			return heeded || got.Spec.NodeName != "", nil
+		})
+		if err != nil {
+			return fmt.Errorf("waiting for the scheduler to heed that nodes are cordoned: %w", errors.Join(err, last))
 		}
-	})
+		if heeded {
+			return nil
+		}
+	}
+}
+
+// leave removes a namespace, also when ctx has ended; then without using up the time of
+// what comes next.
+func (s *Cordon) leave(ctx context.Context, namespace string) {
+	if ctx.Err() != nil {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
+		defer cancel()
+	}
+	_ = s.deleteNamespace(ctx, namespace) // the next run does it, else
 }

@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
@@ -95,29 +96,36 @@ func (g *ground) resource(name string) dynamic.ResourceInterface {
 }
 
 // clear takes away what nobody needs who works under the conditions: all that
-// is of other runs and of other conditions, and what earlier processes of this
+// is of other runs, cordons of other conditions, and what earlier processes of this
 // shard left. What is this process's own goes where keepOwn is not set. Where
 // policies may not be seen, blind is called with the error; it may make it none.
 func (g *ground) clear(ctx context.Context, c result.RunConditions, keepOwn bool, blind func(error) error) error {
-	needed := func(m mark) *mark {
-		if !m.of(g.member.RunID, c) {
+	living := func(m mark) *mark {
+		if m.Run != g.member.RunID {
 			return nil
 		}
 		return m.without(func(id string) bool { return g.member.self(id) && (!keepOwn || id != g.member.ID) })
 	}
-	if err := g.removePolicies(ctx, needed); err != nil {
+	if err := g.removePolicies(ctx, living); err != nil {
 		if err = blind(err); err != nil {
 			return err
 		}
 	}
-	restored, err := g.uncordon(ctx, needed)
+	restored, err := g.uncordon(ctx, func(m mark) *mark {
+		if !m.of(g.member.RunID, c) {
+			return nil
+		}
+		return living(m)
+	})
 	if err != nil {
 		return err
 	}
-	if err := g.awaitTaint(ctx, restored, false); err != nil {
+	if err := g.awaitTaint(ctx, restored, false); err != nil || g.tidied {
 		return err
 	}
-	return g.tidy(ctx)
+	err = g.removeNamespaces(ctx, living)
+	g.tidied = err == nil
+	return err
 }
 
 // Remove takes away what this process has put into force, and what processes of
@@ -132,20 +140,18 @@ func (g *ground) Remove(ctx context.Context) error {
 	}
 	var failed error
 	if err := g.removePolicies(ctx, needed); err != nil && !apierrors.IsForbidden(err) {
-		failed = fmt.Errorf("%w; the next run removes what is left of the steering policy, or: kubectl delete %s,%s -l %s", err, bindings, policies, label)
+		failed = fmt.Errorf("%w; the next run removes what is left of the steering policies, or: kubectl delete %s,%s -l %s", err, bindings, policies, label)
 	}
 	_, err := g.uncordon(ctx, needed)
-	return errors.Join(failed, err)
+	return errors.Join(failed, err, g.removeNamespaces(ctx, needed))
 }
 
-// removePolicies removes the policies of whose mark nothing is needed any more,
-// and waits until the API server heeds them no longer.
+// removePolicies removes the policies of whose mark nothing is needed any more. They
+// select namespaces of processes that have ended: nobody waits for them to be gone.
 func (g *ground) removePolicies(ctx context.Context, needed func(mark) *mark) error {
 	if g.version == "" {
 		return nil
 	}
-	var tokens []string
-	removed := false
 	for _, resource := range []string{bindings, policies} {
 		var list *unstructured.UnstructuredList
 		err := cluster.Persist(ctx, func(ctx context.Context) (err error) {
@@ -157,48 +163,37 @@ func (g *ground) removePolicies(ctx context.Context, needed func(mark) *mark) er
 		}
 		for i := range list.Items {
 			item := &list.Items[i]
-			m := readMark(item.GetAnnotations()[annotation])
-			if needed(m) != nil {
+			if needed(readMark(item.GetAnnotations()[annotation])) != nil {
 				continue
 			}
-			if err := g.delete(ctx, resource, item); err != nil {
+			uid := item.GetUID()
+			if err := g.delete(ctx, resource, item.GetName(), &uid); err != nil {
 				return err
 			}
-			removed = true
-			if m.Token != "" {
-				tokens = append(tokens, m.Token)
-			}
 		}
-	}
-	if !removed {
-		return nil
-	}
-	return g.awaitAnswer(ctx, func(answer []string) bool {
-		return !slices.ContainsFunc(answer, func(token string) bool {
-			return slices.Contains(tokens, token) || token == formerToken
-		})
-	})
-}
-
-// delete removes just the object that was seen, and no other that has its name
-// by now.
-func (g *ground) delete(ctx context.Context, resource string, item *unstructured.Unstructured) error {
-	uid := item.GetUID()
-	err := cluster.Persist(ctx, func(ctx context.Context) error {
-		return g.resource(resource).Delete(ctx, item.GetName(), metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}})
-	})
-	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
-		return fmt.Errorf("removing steering %s %s: %w", resource, item.GetName(), err)
 	}
 	return nil
 }
 
-// tidy removes, once, the namespaces that a process left that was killed while it
-// asked whether steering works.
-func (g *ground) tidy(ctx context.Context) error {
-	if g.tidied {
-		return nil
+// delete removes an object; with a uid just the one that was seen, and no other that has
+// its name by now.
+func (g *ground) delete(ctx context.Context, resource, name string, uid *types.UID) error {
+	options := metav1.DeleteOptions{}
+	if uid != nil {
+		options.Preconditions = &metav1.Preconditions{UID: uid}
 	}
+	err := cluster.Persist(ctx, func(ctx context.Context) error {
+		return g.resource(resource).Delete(ctx, name, options)
+	})
+	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
+		return fmt.Errorf("removing steering %s %s: %w", resource, name, err)
+	}
+	return nil
+}
+
+// removeNamespaces removes those in which processes ask whether steering works, where
+// nothing of their mark is needed any more.
+func (g *ground) removeNamespaces(ctx context.Context, needed func(mark) *mark) error {
 	var list *corev1.NamespaceList
 	err := cluster.Persist(ctx, func(ctx context.Context) (err error) {
 		list, err = g.client.CoreV1().Namespaces().List(ctx, metav1.ListOptions{LabelSelector: label})
@@ -209,14 +204,13 @@ func (g *ground) tidy(ctx context.Context) error {
 	}
 	for i := range list.Items {
 		ns := &list.Items[i]
-		if readMark(ns.Annotations[annotation]).Run == g.member.RunID {
-			continue // a peer may be asking
+		if needed(readMark(ns.Annotations[annotation])) != nil {
+			continue
 		}
 		if err := g.deleteNamespace(ctx, ns.Name); err != nil {
-			return fmt.Errorf("removing namespace %s, which a killed run left: %w", ns.Name, err)
+			return fmt.Errorf("removing namespace %s, in which steering was tried: %w", ns.Name, err)
 		}
 	}
-	g.tidied = true
 	return nil
 }
 
@@ -231,12 +225,13 @@ func (g *ground) deleteNamespace(ctx context.Context, name string) error {
 	return err
 }
 
-// probing makes a namespace in which the cluster can be asked what it would do
-// with a pod, calls ask, and removes it.
-func (g *ground) probing(ctx context.Context, ask func(ctx context.Context, namespace string) error) error {
+// makeNamespace makes a namespace in which the cluster can be asked what it would do
+// with a pod.
+func (g *ground) makeNamespace(ctx context.Context) (*corev1.Namespace, error) {
+	name := prefix + randomPart()
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
-		Name:        name + "-" + randomPart(),
-		Labels:      map[string]string{"e2e-run": name, label: labelValue(g.member.RunID)},
+		Name:        name,
+		Labels:      map[string]string{runLabel: name, label: labelValue(g.member.RunID)},
 		Annotations: map[string]string{annotation: mark{Run: g.member.RunID, Members: []string{g.member.ID}}.String()},
 	}}
 	err := cluster.Persist(ctx, func(ctx context.Context) error {
@@ -245,21 +240,9 @@ func (g *ground) probing(ctx context.Context, ask func(ctx context.Context, name
 	})
 	// By its name it is ours: then the answer to an earlier try was lost.
 	if err != nil && !apierrors.IsAlreadyExists(err) {
-		return fmt.Errorf("making a namespace to see whether steering works: %w", err)
+		return nil, fmt.Errorf("making a namespace to see whether steering works: %w", err)
 	}
-	defer func() {
-		ctx := ctx
-		if ctx.Err() != nil {
-			// Even now, without using up the time of what comes next.
-			var cancel context.CancelFunc
-			ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
-			defer cancel()
-		}
-		_ = g.deleteNamespace(ctx, namespace.Name) // the next run does it, else
-	}()
-	ctx, cancel := context.WithTimeout(ctx, effectTimeout)
-	defer cancel()
-	return ask(ctx, namespace.Name)
+	return namespace, nil
 }
 
 // randomPart is for names and tokens that nobody else ever has.

@@ -14,7 +14,7 @@ type mark struct {
 	Conditions string `json:"conditions"`
 	// Members are the processes that need it; see [Member.ID].
 	Members []string `json:"members"`
-	// Token is what the policy adds to the probe.
+	// Token is the policy's own: it ends the name, and is added to the probe.
 	Token string `json:"token,omitempty"`
 }
 

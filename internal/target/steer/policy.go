@@ -16,8 +16,10 @@ const (
 	label = "op-readiness/steering"
 	// annotation holds the mark of what this package makes.
 	annotation = "op-readiness/steering-by"
-	// name is what all names begin with.
-	name = "op-readiness-steering"
+	// prefix is what all names begin with.
+	prefix = "op-readiness-steering-"
+	// runLabel is the e2e framework's, on all namespaces that a process makes.
+	runLabel = "e2e-run"
 
 	group       = "admissionregistration.k8s.io"
 	policies    = "mutatingadmissionpolicies"
@@ -29,8 +31,6 @@ const (
 	// that are in force behind the question.
 	probeAnnotation = "op-readiness/steering-probe"
 	probeQuestion   = "in-force?"
-	// formerToken is what policies of older versions put there instead.
-	formerToken = "yes"
 )
 
 // The conditions under which a pod keeps its place, in CEL.
@@ -75,9 +75,12 @@ func anyContainer(condition string) string {
 	return fmt.Sprintf(`(object.spec.containers + (has(object.spec.initContainers) ? object.spec.initContainers : [])).exists(c, has(c.securityContext) && (%s))`, condition)
 }
 
-// policy is the MutatingAdmissionPolicy for a batch. Where shards of a run have
-// one each, the second changes nothing of what the first has made of a pod.
-func (s *Policy) policy(conditions result.RunConditions, m mark) *unstructured.Unstructured {
+// policy is the MutatingAdmissionPolicy for the processes with those ids.
+func (s *Policy) policy(conditions result.RunConditions, m mark, suiteRunIDs []string) *unstructured.Unstructured {
+	var runs []any
+	for _, id := range suiteRunIDs {
+		runs = append(runs, id)
+	}
 	subject := "true"
 	if conditions.SteerPods != "" {
 		subject = fmt.Sprintf(`(has(object.metadata.name) ? object.metadata.name : has(object.metadata.generateName) ? object.metadata.generateName : "").matches(%s)`,
@@ -111,7 +114,7 @@ func (s *Policy) policy(conditions result.RunConditions, m mark) *unstructured.U
 		"reinvocationPolicy": "IfNeeded",
 		"matchConstraints": map[string]any{
 			"namespaceSelector": map[string]any{
-				"matchExpressions": []any{map[string]any{"key": "e2e-run", "operator": "Exists"}},
+				"matchExpressions": []any{map[string]any{"key": runLabel, "operator": "In", "values": runs}},
 			},
 			"resourceRules": []any{map[string]any{
 				"apiGroups":   []any{""},
@@ -140,19 +143,19 @@ func patch(when, operation string) any {
 // binding puts the policy into force.
 func (s *Policy) binding(m mark) *unstructured.Unstructured {
 	b := s.object(bindingKind, m)
-	b.Object["spec"] = map[string]any{"policyName": s.name()}
+	b.Object["spec"] = map[string]any{"policyName": m.name()}
 	return b
 }
 
-// name is that of the shard's policy and its binding.
-func (s *Policy) name() string { return fmt.Sprintf("%s-%d", name, s.member.Shard) }
+// name is that of the policy with the mark, and of its binding.
+func (m mark) name() string { return prefix + m.Token }
 
 func (s *Policy) object(kind string, m mark) *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": group + "/" + s.version,
 		"kind":       kind,
 		"metadata": map[string]any{
-			"name":        s.name(),
+			"name":        m.name(),
 			"labels":      map[string]any{label: labelValue(s.member.RunID)},
 			"annotations": map[string]any{annotation: m.String()},
 		},

@@ -2,11 +2,11 @@ package steer
 
 import (
 	"context"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -22,21 +22,27 @@ import (
 	"github.com/windows-op-readiness/windows-op-readiness/specs"
 )
 
-// Policy steers the pods of one shard of a run by an admission policy, batch
-// after batch.
+// Policy steers the pods of e2e.test processes, each by an admission policy that selects
+// its namespaces alone, by the id that the e2e framework labels them with.
 type Policy struct {
 	*ground
 	taints []corev1.Taint
+
+	mu sync.Mutex
+	// asks is where it is seen what is in force; made when it is first needed.
+	asks *corev1.Namespace
+	// owned are the policies, by the id of the process that they are for.
+	owned map[string]string
 }
 
 // ErrNotServed says that the API server has no MutatingAdmissionPolicy.
 var ErrNotServed = errors.New("the API server does not serve MutatingAdmissionPolicy (on by default from Kubernetes 1.36)")
 
-// ErrForeign says that a policy of somebody else has the name of ours.
-var ErrForeign = errors.New("has a name that op-readiness needs, and is not its own")
+// ErrLate says that a process had made pods before its policy was in force.
+var ErrLate = errors.New("the process was not held in time")
 
 // New finds out how the API server can steer. The error is [ErrNotServed] when
-// it cannot, and [ErrForeign] when a policy of somebody else is in the way.
+// it cannot.
 func New(ctx context.Context, client kubernetes.Interface, dyn dynamic.Interface, m Member) (*Policy, error) {
 	g, err := newGround(ctx, client, dyn, m)
 	if err != nil {
@@ -45,12 +51,7 @@ func New(ctx context.Context, client kubernetes.Interface, dyn dynamic.Interface
 	if g.version == "" {
 		return nil, ErrNotServed
 	}
-	s := &Policy{ground: g}
-	for _, resource := range []string{policies, bindings} {
-		if _, err := s.inTheWay(ctx, resource); err != nil && !apierrors.IsForbidden(err) {
-			return nil, err
-		}
-	}
+	s := &Policy{ground: g, owned: map[string]string{}}
 	var nodes *corev1.NodeList
 	err = cluster.Persist(ctx, func(ctx context.Context) (err error) {
 		nodes, err = client.CoreV1().Nodes().List(ctx, metav1.ListOptions{LabelSelector: corev1.LabelOSStable + "=" + string(specs.Windows)})
@@ -97,14 +98,13 @@ func (s *Policy) Tolerates() []string {
 // String names the way of steering, for a run's manifest.
 func (s *Policy) String() string { return policyKind + " " + s.version }
 
-// Apply puts the conditions of a batch into force, in place of those of the
-// batch before, and returns when the API server heeds them. The caller has the
-// cluster lock for the batch.
+// Apply takes away what nobody needs any more, and says whether the conditions can be
+// put into force for a process; see [Policy.Own]. The caller has the cluster lock.
 func (s *Policy) Apply(ctx context.Context, conditions result.RunConditions) error {
-	if err := s.clear(ctx, conditions, false, func(err error) error { return s.permitted(err) }); err != nil {
+	if err := s.clear(ctx, result.RunConditions{}, false, s.permitted); err != nil {
 		return err
 	}
-	if conditions == (result.RunConditions{}) && len(s.taints) == 0 {
+	if s.idle(conditions) {
 		return nil
 	}
 	if class := conditions.RuntimeClass; class != "" {
@@ -116,77 +116,122 @@ func (s *Policy) Apply(ctx context.Context, conditions result.RunConditions) err
 			return fmt.Errorf("runtime class %s, which pods are to get: %w", class, err)
 		}
 	}
-	ours := groupToken(s.member.RunID, conditions)
-	// With a part of its own each time: one that is on its way out never
-	// answers for the next.
-	m := mark{
-		Run: s.member.RunID, Conditions: conditions.String(), Members: []string{s.member.ID},
-		Token: fmt.Sprintf("%s-%d-%s", ours, s.member.Shard, randomPart()),
-	}
-	if err := s.create(ctx, policies, s.policy(conditions, m)); err != nil {
-		return fmt.Errorf("making the steering policy: %w", err)
-	}
-	if err := s.create(ctx, bindings, s.binding(m)); err != nil {
-		return fmt.Errorf("making the steering policy's binding: %w", err)
-	}
-	return s.awaitAnswer(ctx, func(answer []string) bool {
-		return slices.Contains(answer, m.Token) &&
-			!slices.ContainsFunc(answer, func(token string) bool { return !strings.HasPrefix(token, ours+"-") })
-	})
+	return s.create(ctx, conditions, s.mark(conditions), "nobody", metav1.DryRunAll)
 }
 
-// groupToken is what the tokens of all policies begin with that shards of a run
-// make for the same conditions.
-func groupToken(runID string, c result.RunConditions) string {
-	return fmt.Sprintf("%x", sha256.Sum256([]byte(runID+"\x00"+c.String())))[:12]
+// idle reports whether no pod would be changed.
+func (s *Policy) idle(conditions result.RunConditions) bool {
+	return conditions == (result.RunConditions{}) && len(s.taints) == 0
 }
 
-// create makes an object of this shard, in place of one that a process with the
-// same shard left under the same conditions.
-func (s *Policy) create(ctx context.Context, resource string, o *unstructured.Unstructured) error {
-	const tries = 3
-	for try := 1; ; try++ {
-		err := cluster.Persist(ctx, func(ctx context.Context) error {
-			_, err := s.resource(resource).Create(ctx, o, metav1.CreateOptions{})
-			return err
-		})
-		if !apierrors.IsAlreadyExists(err) || try == tries {
-			return s.permitted(err)
-		}
-		found, err := s.inTheWay(ctx, resource)
+func (s *Policy) mark(conditions result.RunConditions) mark {
+	return mark{Run: s.member.RunID, Conditions: conditions.String(), Members: []string{s.member.ID}, Token: randomPart()}
+}
+
+// Own puts the conditions into force for the pods of one process, by the id with which
+// the e2e framework labels its namespaces, and returns when the API server heeds them.
+// The caller holds the process meanwhile. Where it has made a pod all the same, the
+// error is an [ErrLate]. In the end the caller calls [Policy.Disown], also after an
+// error.
+func (s *Policy) Own(ctx context.Context, conditions result.RunConditions, suiteRunID string) error {
+	if s.idle(conditions) {
+		return nil
+	}
+	m := s.mark(conditions)
+	s.mu.Lock()
+	s.owned[suiteRunID] = m.name()
+	asks, err := s.place(ctx)
+	s.mu.Unlock()
+	if err != nil {
+		return err
+	}
+	if err := s.create(ctx, conditions, m, suiteRunID); err != nil {
+		return err
+	}
+	if err := s.awaitToken(ctx, asks.Name, m.Token); err != nil {
+		return err
+	}
+	return s.unspoilt(ctx, suiteRunID)
+}
+
+// place returns the namespace where it is seen what is in force; mu must be held.
+func (s *Policy) place(ctx context.Context) (*corev1.Namespace, error) {
+	if s.asks == nil {
+		made, err := s.makeNamespace(ctx)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		if found != nil && found.GetAnnotations()[annotation] == o.GetAnnotations()[annotation] {
-			return nil // made by this very call, whose answer was lost
+		s.asks = made
+	}
+	return s.asks, nil
+}
+
+// unspoilt returns an [ErrLate] if there is a pod of the process already, which no
+// policy has seen.
+func (s *Policy) unspoilt(ctx context.Context, suiteRunID string) error {
+	return cluster.Persist(ctx, func(ctx context.Context) error {
+		namespaces, err := s.client.CoreV1().Namespaces().List(ctx, metav1.ListOptions{LabelSelector: runLabel + "=" + suiteRunID})
+		if err != nil {
+			return fmt.Errorf("looking for namespaces that the process has made already: %w", err)
 		}
-		if found != nil {
-			if err := s.delete(ctx, resource, found); err != nil {
-				return err
+		for _, ns := range namespaces.Items {
+			pods, err := s.client.CoreV1().Pods(ns.Name).List(ctx, metav1.ListOptions{Limit: 1})
+			if err != nil {
+				return fmt.Errorf("looking for pods that the process has made already: %w", err)
+			}
+			if len(pods.Items) > 0 {
+				return fmt.Errorf("%w: pod %s was there before its policy", ErrLate, pods.Items[0].Name)
 			}
 		}
-	}
+		return nil
+	})
 }
 
-// inTheWay returns the object that has the name that this shard needs, nil where
-// there is none, and [ErrForeign] where it is not ours to remove.
-func (s *Policy) inTheWay(ctx context.Context, resource string) (*unstructured.Unstructured, error) {
-	var found *unstructured.Unstructured
-	err := cluster.Persist(ctx, func(ctx context.Context) (err error) {
-		found, err = s.resource(resource).Get(ctx, s.name(), metav1.GetOptions{})
-		return err
-	})
-	switch {
-	case apierrors.IsNotFound(err):
-		return nil, nil
-	case err != nil:
-		return nil, fmt.Errorf("looking for steering policies: %w", err)
+// Disown removes the policy of a process that has ended.
+func (s *Policy) Disown(ctx context.Context, suiteRunID string) error {
+	s.mu.Lock()
+	name, ok := s.owned[suiteRunID]
+	delete(s.owned, suiteRunID)
+	s.mu.Unlock()
+	if !ok {
+		return nil
 	}
-	if _, ok := found.GetLabels()[label]; !ok {
-		return nil, fmt.Errorf("%s %s %w (no label %s): remove it, or keep it under another name: kubectl delete %s %s",
-			found.GetKind(), s.name(), ErrForeign, label, strings.ToLower(found.GetKind()), s.name())
+	var failed error
+	for _, resource := range []string{bindings, policies} {
+		failed = errors.Join(failed, s.delete(ctx, resource, name, nil))
 	}
-	return found, nil
+	return failed
+}
+
+// Remove takes away what this process has put into force, and what processes of its run
+// have that are dead.
+func (s *Policy) Remove(ctx context.Context) error {
+	s.mu.Lock()
+	s.asks = nil
+	s.mu.Unlock()
+	return s.ground.Remove(ctx)
+}
+
+// create makes the policy for a process, and its binding.
+func (s *Policy) create(ctx context.Context, conditions result.RunConditions, m mark, suiteRunID string, dryRun ...string) error {
+	runs := []string{suiteRunID}
+	if s.asks != nil {
+		runs = append(runs, s.asks.Labels[runLabel])
+	}
+	for _, made := range []struct {
+		resource string
+		object   *unstructured.Unstructured
+	}{{policies, s.policy(conditions, m, runs)}, {bindings, s.binding(m)}} {
+		err := cluster.Persist(ctx, func(ctx context.Context) error {
+			_, err := s.resource(made.resource).Create(ctx, made.object, metav1.CreateOptions{DryRun: dryRun})
+			return err
+		})
+		// By its name it is ours: then the answer to an earlier try was lost.
+		if err != nil && !apierrors.IsAlreadyExists(err) {
+			return fmt.Errorf("making the steering policy: %w", s.permitted(err))
+		}
+	}
+	return nil
 }
 
 // permitted adds to an error of the API server which rule would have allowed it.
@@ -198,32 +243,24 @@ func (s *Policy) permitted(err error) error {
 		err, policies, bindings, group)
 }
 
-// awaitAnswer asks the API server, without making anything, what it would do
-// with a pod that every policy of ours changes, until the tokens of those in
-// force are as they should be. Where several API servers share the work, only
-// the one that answers is asked.
-func (g *ground) awaitAnswer(ctx context.Context, right func(tokens []string) bool) error {
-	return g.probing(ctx, func(ctx context.Context, namespace string) error {
-		probe := probePod()
-		probe.Annotations = map[string]string{probeAnnotation: probeQuestion}
-		probe.Spec.NodeSelector = map[string]string{corev1.LabelOSStable: string(specs.Linux)} // not steered itself
-		var refused error
-		var answer []string
-		err := wait.PollUntilContextCancel(ctx, 100*time.Millisecond, true, func(ctx context.Context) (bool, error) {
-			var got *corev1.Pod
-			got, refused = g.client.CoreV1().Pods(namespace).Create(ctx, probe, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
-			if refused == nil {
-				answer = slices.DeleteFunc(strings.Fields(got.Annotations[probeAnnotation]), func(s string) bool { return s == probeQuestion })
-			}
-			// It is refused as long as the namespace has no service account.
-			return refused == nil && right(answer), nil
-		})
-		if err == nil {
-			return nil
-		}
-		if refused == nil {
-			refused = fmt.Errorf("in force are the policies of %q; one that is not this run's may be a copy of a steering policy: kubectl get %s", answer, policies)
-		}
-		return fmt.Errorf("waiting for the API server to heed the steering policy: %w", errors.Join(err, refused))
+// awaitToken asks the API server, without making anything, what it would do with a pod
+// that the policy changes, until it adds the policy's token. Where several API servers
+// share the work, only the one that answers is asked.
+func (s *Policy) awaitToken(ctx context.Context, namespace, token string) error {
+	ctx, cancel := context.WithTimeout(ctx, effectTimeout)
+	defer cancel()
+	probe := probePod()
+	probe.Annotations = map[string]string{probeAnnotation: probeQuestion}
+	probe.Spec.NodeSelector = map[string]string{corev1.LabelOSStable: string(specs.Linux)} // not steered itself
+	var refused error
+	err := wait.PollUntilContextCancel(ctx, 50*time.Millisecond, true, func(ctx context.Context) (bool, error) {
+		var got *corev1.Pod
+		// It is refused as long as the namespace has no service account.
+		got, refused = s.client.CoreV1().Pods(namespace).Create(ctx, probe, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+		return refused == nil && slices.Contains(strings.Fields(got.Annotations[probeAnnotation]), token), nil
 	})
+	if err != nil {
+		return fmt.Errorf("waiting for the API server to heed the steering policy: %w", errors.Join(err, refused))
+	}
+	return nil
 }

@@ -1,13 +1,18 @@
 package steer_test
 
 import (
+	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
+	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	nodev1 "k8s.io/api/node/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/clientcmd"
@@ -40,7 +45,7 @@ func start(t *testing.T) (kubernetes.Interface, dynamic.Interface) {
 			t.Fatal(err)
 		}
 	}
-	for name, labels := range map[string]map[string]string{"suite": {"e2e-run": "x"}, "other": nil} {
+	for name, labels := range map[string]map[string]string{"suite": {"e2e-run": "x"}, "beside": {"e2e-run": "y"}, "foreign": {"e2e-run": "z"}, "other": nil} {
 		if _, err := client.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}}, metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
 		}
@@ -98,9 +103,11 @@ func TestPodsGoWhereTheBatchWantsThem(t *testing.T) {
 	if _, err := client.NodeV1().RuntimeClasses().Create(t.Context(), class, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Apply(t.Context(), conditions); err != nil {
-		t.Fatal(err)
+	must(t, s.Apply(t.Context(), conditions))
+	if left := names(t, dyn, policies); len(left) > 0 {
+		t.Errorf("asking whether it can be done made %q", left)
 	}
+	must(t, s.Own(t.Context(), conditions, "x"))
 	yes, user := true, int64(1000)
 	windowsPod := &corev1.Pod{Spec: corev1.PodSpec{NodeSelector: map[string]string{osLabel: "windows"}}}
 	for name, test := range map[string]struct {
@@ -136,6 +143,7 @@ func TestPodsGoWhereTheBatchWantsThem(t *testing.T) {
 		"a privileged one stays":                {pod: &corev1.Pod{Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "agnhost", SecurityContext: &corev1.SecurityContext{Privileged: &yes}}}}}},
 		"one in the host's PID namespace stays": {pod: &corev1.Pod{Spec: corev1.PodSpec{HostPID: true}}},
 		"one that nobody tests stays":           {pod: &corev1.Pod{}, namespace: "other"},
+		"one of somebody else's suite stays":    {pod: &corev1.Pod{}, namespace: "foreign"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			namespace := test.namespace
@@ -156,67 +164,97 @@ func TestPodsGoWhereTheBatchWantsThem(t *testing.T) {
 	}
 }
 
-func TestSteeringIsByRoleAndChangesWithTheBatch(t *testing.T) {
+func named(name string) *corev1.Pod {
+	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name}}
+}
+
+// Processes of different conditions work beside each other, and each has its own.
+func TestEachProcessIsSteeredByItself(t *testing.T) {
 	client, dyn := start(t)
 	s, err := steer.New(t.Context(), client, dyn, member("run-1", 1))
-	if err != nil {
-		t.Fatal(err)
+	must(t, err)
+	var group errgroup.Group
+	group.Go(func() error {
+		return s.Own(t.Context(), result.RunConditions{Steer: specs.Windows, SteerPods: `^test-container-pod$`}, "x")
+	})
+	group.Go(func() error {
+		return s.Own(t.Context(), result.RunConditions{Steer: specs.Linux, SteerPods: `^test-container-pod$`}, "y")
+	})
+	must(t, group.Wait())
+	for namespace, want := range map[string]string{"suite": "windows", "beside": "linux", "foreign": ""} {
+		got := admitted(t, client, namespace, named("test-container-pod"))
+		if os := got.Spec.NodeSelector[osLabel]; os != want || tolerates(got) != (want == "windows") {
+			t.Errorf("in namespace %s the client is steered to %q, want %q: %+v", namespace, os, want, got.Spec)
+		}
+		if got := admitted(t, client, namespace, named("netserver-0")); got.Spec.NodeSelector != nil {
+			t.Errorf("in namespace %s a server is steered", namespace)
+		}
 	}
-	named := func(name string) *corev1.Pod {
-		return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	must(t, s.Disown(t.Context(), "x"))
+	must(t, s.Disown(t.Context(), "x"))
+	for admitted(t, client, "suite", named("test-container-pod")).Spec.NodeSelector != nil {
+		// until the API server heeds that the policy is gone
 	}
-	if err := s.Apply(t.Context(), result.RunConditions{Steer: specs.Windows, SteerPods: `^test-container-pod$`}); err != nil {
-		t.Fatal(err)
+	if got := admitted(t, client, "beside", named("test-container-pod")); got.Spec.NodeSelector[osLabel] != "linux" {
+		t.Error("the end of one process took the other's steering away")
 	}
-	if got := admitted(t, client, "suite", named("test-container-pod")); got.Spec.NodeSelector[osLabel] != "windows" {
-		t.Error("the client is not steered")
+	must(t, s.Remove(t.Context()))
+	if left := names(t, dyn, policies); len(left) > 0 {
+		t.Errorf("there is %q in the end", left)
 	}
-	if got := admitted(t, client, "suite", named("netserver-0")); got.Spec.NodeSelector != nil {
-		t.Error("a server is steered")
+	if left := names(t, dyn, schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}); slices.ContainsFunc(left, func(name string) bool {
+		ns, err := client.CoreV1().Namespaces().Get(t.Context(), name, metav1.GetOptions{})
+		return strings.HasPrefix(name, "op-readiness") && err == nil && ns.DeletionTimestamp == nil
+	}) {
+		t.Errorf("there are the namespaces %q in the end", left)
 	}
-	if err := s.Apply(t.Context(), result.RunConditions{Steer: specs.Linux, SteerPods: `^test-container-pod$`}); err != nil {
-		t.Fatal(err)
+}
+
+// Where nothing is to be changed, there is no policy.
+func TestAProcessThatWantsNothingHasNoPolicy(t *testing.T) {
+	client, dyn := start(t)
+	for _, name := range []string{"windows-1", "windows-2"} {
+		_, err := client.CoreV1().Nodes().Patch(t.Context(), name, types.MergePatchType, []byte(`{"spec": {"taints": null}}`), metav1.PatchOptions{})
+		must(t, err)
 	}
-	if got := admitted(t, client, "suite", named("test-container-pod")); got.Spec.NodeSelector[osLabel] != "linux" || tolerates(got) {
-		t.Errorf("the client is not steered to Linux: %+v", got.Spec)
+	s, err := steer.New(t.Context(), client, dyn, member("run-1", 1))
+	must(t, err)
+	must(t, s.Apply(t.Context(), asIs))
+	must(t, s.Own(t.Context(), asIs, "x"))
+	if made := names(t, dyn, policies); len(made) > 0 {
+		t.Errorf("there is %q", made)
 	}
-	if err := s.Apply(t.Context(), result.RunConditions{}); err != nil {
-		t.Fatal(err)
+}
+
+// A process that was held too late has made pods that no policy has seen.
+func TestAPodFromBeforeItsPolicyIsFound(t *testing.T) {
+	client, dyn := start(t)
+	s, err := steer.New(t.Context(), client, dyn, member("run-1", 1))
+	must(t, err)
+	admitted(t, client, "suite", named("early")) // until it can be made
+	pod := named("early")
+	pod.Spec.Containers = []corev1.Container{{Name: "c", Image: "agnhost"}}
+	_, err = client.CoreV1().Pods("suite").Create(t.Context(), pod, metav1.CreateOptions{})
+	must(t, err)
+	if err := s.Own(t.Context(), toWindows, "x"); !errors.Is(err, steer.ErrLate) || !strings.Contains(err.Error(), "pod early") {
+		t.Errorf("the error is %v", err)
 	}
-	if got := admitted(t, client, "suite", named("test-container-pod")); got.Spec.NodeSelector != nil {
-		t.Error("a pod is steered in a batch that wants none")
-	}
+	must(t, s.Own(t.Context(), toWindows, "y"))
 }
 
 func TestTheNextRunRemovesWhatAKilledOneLeft(t *testing.T) {
 	client, dyn := start(t)
 	killed, err := steer.New(t.Context(), client, dyn, member("killed", 1))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := killed.Apply(t.Context(), result.RunConditions{Steer: specs.Windows}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, killed.Own(t.Context(), toWindows, "x"))
 	next, err := steer.New(t.Context(), client, dyn, member("next", 1))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := next.Remove(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if got := admitted(t, client, "suite", &corev1.Pod{}); got.Spec.NodeSelector[osLabel] != "windows" {
+	must(t, err)
+	must(t, next.Remove(t.Context()))
+	if left := names(t, dyn, policies); len(left) != 1 {
 		t.Error("what may be of a living run was removed without the lock")
 	}
-	if err := next.Apply(t.Context(), result.RunConditions{Steer: specs.Linux}); err != nil {
-		t.Fatal(err)
-	}
-	if got := admitted(t, client, "suite", &corev1.Pod{}); got.Spec.NodeSelector[osLabel] != "linux" || tolerates(got) {
-		t.Errorf("the policy of the killed run is still in force: %+v", got.Spec)
-	}
-	if err := next.Remove(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if got := admitted(t, client, "suite", &corev1.Pod{}); got.Spec.NodeSelector != nil || tolerates(got) {
-		t.Errorf("a policy is still in force: %+v", got.Spec)
+	must(t, next.Apply(t.Context(), toLinux))
+	if left := names(t, dyn, policies); len(left) > 0 {
+		t.Errorf("the killed run's %q is still there", left)
 	}
 }

@@ -1,5 +1,7 @@
 // Command shards measures how evenly package plan cuts the standard into
-// shards: the longest shard against the shortest that the longest can be.
+// shards: the longest shard against the shortest that the longest can be, and on a
+// cluster that shards share, the expected time of the whole, under the rules of the
+// cluster lock, against the shortest that it can be.
 //
 // Usage, from the root of the repository:
 //
@@ -25,6 +27,7 @@ import (
 	"github.com/windows-op-readiness/windows-op-readiness/internal/engine/e2e"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/engine/plan"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/outcome/result"
+	"github.com/windows-op-readiness/windows-op-readiness/internal/text"
 	"github.com/windows-op-readiness/windows-op-readiness/specs"
 )
 
@@ -64,10 +67,69 @@ func run(w io.Writer) error {
 		}
 		fmt.Fprintf(w, "%s: the longest shard is at most %.1f%% above the optimum, and may be %.0f%%\n\n", word, 100*worst, 100*wantExcess)
 	}
-	if missed {
+	late, err := shared(w)
+	if err != nil {
+		return err
+	}
+	if missed || late {
 		return errMissed
 	}
 	return nil
+}
+
+// On a cluster that shards share: how much longer than the bound the whole may take,
+// and for how many shards and tests at a time it is measured.
+const (
+	wantLate             = 0.05
+	mostShared, mostTime = 8, 4
+)
+
+// shared prints how long the standard takes on one cluster, and tells whether that is too
+// long. No test can be cut, so that nothing is shorter than the longest that runs beside
+// others, and than all of them together on as many lanes as there are; those that must be
+// alone come on top.
+func shared(w io.Writer) (missed bool, err error) {
+	fmt.Fprintf(w, "Shards of the standard that share a cluster, Kubernetes %s: expected time, and how much that is above the bound\n", version)
+	out := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprint(out, "shards\t")
+	for procs := 1; procs <= mostTime; procs++ {
+		fmt.Fprintf(out, "%s at a time\t", text.Count(procs, "test"))
+	}
+	fmt.Fprintln(out)
+	worst := 0.0
+	for shards := 1; shards <= mostShared; shards++ {
+		p, err := makePlan(plan.Request{Shards: shards, Shared: true})
+		if err != nil {
+			return false, err
+		}
+		var longest, beside, alone time.Duration
+		for i := range p.Tests {
+			if t := &p.Tests[i]; t.Phase == specs.Parallel {
+				beside, longest = beside+t.Duration, max(longest, t.Duration)
+			} else {
+				alone += t.Duration
+			}
+		}
+		fmt.Fprintf(out, "%d\t", shards)
+		for procs := 1; procs <= mostTime; procs++ {
+			bound := max(longest, beside/time.Duration(shards*procs)) + alone
+			wall := plan.Wall(p, procs)
+			excess := float64(wall)/float64(bound) - 1
+			worst = max(worst, excess)
+			fmt.Fprintf(out, "%v +%.1f%%\t", wall.Round(time.Second), 100*excess)
+		}
+		fmt.Fprintln(out)
+	}
+	if err := out.Flush(); err != nil {
+		return false, err
+	}
+	missed = worst > wantLate
+	word := "PASS"
+	if missed {
+		word = "FAIL"
+	}
+	fmt.Fprintf(w, "%s: at most %.1f%% above the bound, and may be %.0f%%\n", word, 100*worst, 100*wantLate)
+	return missed, nil
 }
 
 // table prints a row for each number of shards, and returns the worst excess.
@@ -79,7 +141,7 @@ func table(w io.Writer, additional bool) (float64, error) {
 	worst := 0.0
 	out := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	for shards := fewest; shards <= most; shards++ {
-		p, err := makePlan(shards, additional)
+		p, err := makePlan(plan.Request{Selection: result.Selection{Additional: additional}, Shards: shards})
 		if err != nil {
 			return 0, err
 		}
@@ -101,23 +163,20 @@ func table(w io.Writer, additional bool) (float64, error) {
 	return worst, out.Flush()
 }
 
-func makePlan(shards int, additional bool) (*result.Plan, error) {
+// makePlan makes a plan of the standard for the version.
+func makePlan(req plan.Request) (*result.Plan, error) {
 	set, err := specs.Embedded()
 	if err != nil {
 		return nil, err
 	}
-	cases, err := set.For(version)
-	if err != nil {
+	if req.Cases, err = set.For(version); err != nil {
 		return nil, err
 	}
-	tests, err := specs.Catalogue(version)
-	if err != nil {
+	if req.Tests, err = specs.Catalogue(version); err != nil {
 		return nil, err
 	}
-	return plan.Make(plan.Request{
-		Cases: cases, Tests: tests, Provider: e2e.DefaultProvider,
-		Selection: result.Selection{Additional: additional}, Shards: shards,
-	})
+	req.Provider = e2e.DefaultProvider
+	return plan.Make(req)
 }
 
 // groups returns how long each set of cases takes that tests link, the longest
