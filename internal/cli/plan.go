@@ -57,7 +57,7 @@ plan has no test.`,
 		Example: `  op-readiness plan --category Core.Network
   op-readiness plan --shards 4 -o github-matrix
   op-readiness plan --kubernetes-version v1.35.4 -o command`,
-		Args: usageArgs(cobra.NoArgs),
+		Args: flagForArgument,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := o.validate(); err != nil {
 				return err

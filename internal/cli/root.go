@@ -15,11 +15,13 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/windows-op-readiness/windows-op-readiness/internal/outcome/verdict"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/redact"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/show/actions"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/shown"
+	"github.com/windows-op-readiness/windows-op-readiness/specs"
 )
 
 // Surroundings is everything of the outside world that a command may touch
@@ -234,13 +236,15 @@ With any of its own flags, and without a command, it does what 'run' does.`,
 			return o.run(cmd, s)
 		},
 	}
-	// All flags of 'run' have their defaults; those of the talk can be set.
-	o.addFlags(&cobra.Command{})
-	o.planOptions.addTalkFlags(root.Flags())
-	o.addTalkFlags(root.Flags())
+	o.addBareFlags(root)
 	root.SetVersionTemplate("op-readiness {{.Version}}\n")
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return usageErrorf("%w\nSee '%s --help'", err, cmd.CommandPath())
+		hint := ""
+		var unknown *pflag.NotExistError
+		if errors.As(err, &unknown) {
+			hint = didYouMeanFlag(cmd, unknown.GetSpecifiedName())
+		}
+		return usageErrorf("%w%s\nSee '%s --help'", err, hint, cmd.CommandPath())
 	})
 	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
 		s.began = true
@@ -270,11 +274,54 @@ With any of its own flags, and without a command, it does what 'run' does.`,
 	return root
 }
 
+// addBareFlags adds all flags of 'run'; the help shows those of the talk.
+func (o *runOptions) addBareFlags(root *cobra.Command) {
+	o.addFlags(root)
+	var talk runOptions
+	shown := pflag.NewFlagSet("", pflag.ContinueOnError)
+	talk.planOptions.addTalkFlags(shown)
+	talk.addTalkFlags(shown)
+	root.Flags().VisitAll(func(f *pflag.Flag) { f.Hidden = f.Hidden || shown.Lookup(f.Name) == nil })
+}
+
+// didYouMeanFlag suggests the flag of a command that is called most alike.
+func didYouMeanFlag(cmd *cobra.Command, name string) string {
+	var names []string
+	cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, "--"+f.Name) })
+	return didYouMean("--"+name, names)
+}
+
+// flagForArgument refuses arguments, and says which flag takes them.
+func flagForArgument(cmd *cobra.Command, args []string) error {
+	switch {
+	case len(args) == 0:
+		return nil
+	case asFlag(args[0]) != "":
+		return usageErrorf("%q is not taken by itself: write '%s %s'", args[0], cmd.CommandPath(), asFlag(args[0]))
+	}
+	return usageErrorf("'%s' takes flags only, and not %q: categories are chosen with --category, cases with --case\nSee '%[1]s --help'", cmd.CommandPath(), args[0])
+}
+
+// asFlag is the flag that selects what a word of the standard names, "" for none.
+func asFlag(word string) string {
+	if category, err := specs.ParseCategory(word); err == nil {
+		return "--category " + string(category)
+	}
+	standard, err := specs.Embedded()
+	if err == nil && slices.ContainsFunc(standard.Cases, func(c specs.Case) bool { return c.ID == word }) {
+		return "--case " + word
+	}
+	return ""
+}
+
 // unknownCommand refuses arguments of the bare command: they are commands that
 // it does not have.
 func unknownCommand(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
+	}
+	if flag := asFlag(args[0]); flag != "" {
+		return usageErrorf("%q is not a command: write '%s run %s'", args[0], cmd.CommandPath(), flag)
 	}
 	var names []string
 	for _, c := range cmd.Commands() {

@@ -103,7 +103,7 @@ configuration; 3 inconclusive, or the infrastructure failed; 130 interrupted.`,
 
   # Go on with a run that was killed
   op-readiness run --resume results`,
-		Args:        usageArgs(cobra.NoArgs),
+		Args:        flagForArgument,
 		Annotations: map[string]string{stopsGracefully: "true"},
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return o.run(cmd, s)

