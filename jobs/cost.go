@@ -113,9 +113,9 @@ func (d durations) of(c *config.Config, j config.Job) (time.Duration, error) {
 	if err != nil {
 		return 0, fmt.Errorf("estimating the cost of %s: %w", j.Name, err)
 	}
-	// Tests that may run beside each other do; the others' share is not known
-	// before, so this is the least.
-	d[key] = plan.Loads(p)[0] / time.Duration(max(c.Run.Procs, 1))
+	// Without run.procs, how many tests run at a time is up to the cluster: this is the
+	// most.
+	d[key] = plan.Wall(p, max(c.Run.Procs, 1))
 	return d[key], nil
 }
 

@@ -13,8 +13,8 @@ import (
 // Dry is what a run would do.
 type Dry struct {
 	Plan *result.Plan
-	// Tests are the names of those that would run.
-	Tests []string
+	// Tests are those that would run.
+	Tests []*result.PlannedTest
 	// Excuse says why a case that has tests would not be tested; "" where it would.
 	Excuse func(*result.PlannedCase) string
 }
@@ -48,7 +48,7 @@ func DryRun(ctx context.Context, req Request, look bool) (*Dry, error) {
 		return nil, err
 	}
 	dry := &Dry{Plan: made, Excuse: func(c *result.PlannedCase) string { return verdict.Declared(c, &req.Declared) }}
-	dry.Tests = dry.names(max(r.Shard, 1))
+	dry.Tests = dry.tests(max(r.Shard, 1))
 	upstream, own := bySuite(dry.Tests)
 	if len(upstream) > 0 {
 		if err := binary.DryRun(ctx, upstream); err != nil {
@@ -65,29 +65,31 @@ func DryRun(ctx context.Context, req Request, look bool) (*Dry, error) {
 	return dry, nil
 }
 
-// bySuite parts names of tests into those of e2e.test and of op-readiness.test.
-func bySuite(names []string) (upstream, own []string) {
-	for _, name := range names {
-		if specs.SuiteOf(name) == specs.OpReadiness {
-			own = append(own, name)
-		} else {
-			upstream = append(upstream, name)
+// bySuite returns the names of tests of e2e.test and of op-readiness.test, each once.
+func bySuite(tests []*result.PlannedTest) (upstream, own []string) {
+	for _, t := range tests {
+		names := &upstream
+		if specs.SuiteOf(t.Name) == specs.OpReadiness {
+			names = &own
+		}
+		if !slices.Contains(*names, t.Name) {
+			*names = append(*names, t.Name)
 		}
 	}
 	return upstream, own
 }
 
-// names are those of the tests of a shard of which a case is not excused.
-func (d *Dry) names(shard int) (names []string) {
+// tests are those of a shard of which a case is not excused.
+func (d *Dry) tests(shard int) (tests []*result.PlannedTest) {
 	testable := map[string]bool{}
 	for i := range d.Plan.Cases {
 		testable[d.Plan.Cases[i].ID] = d.Excuse(&d.Plan.Cases[i]) == ""
 	}
 	for i := range d.Plan.Tests {
 		t := &d.Plan.Tests[i]
-		if t.Shard == shard && !slices.Contains(names, t.Name) && slices.ContainsFunc(t.Cases, func(id string) bool { return testable[id] }) {
-			names = append(names, t.Name)
+		if t.Shard == shard && slices.ContainsFunc(t.Cases, func(id string) bool { return testable[id] }) {
+			tests = append(tests, t)
 		}
 	}
-	return names
+	return tests
 }

@@ -34,7 +34,7 @@ func (p *Prepared) Execute(ctx context.Context) error {
 	defer stopWatching()
 	var observer Observer = nobody{}
 	if p.req.Observer != nil {
-		observer = p.req.Observer(p.Plan, p.Due)
+		observer = p.req.Observer(p.Plan, p.Manifest, p.Due)
 	}
 	kept := p.keepAtStop()
 	err = run.Run(ctx, run.Options{

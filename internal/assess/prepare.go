@@ -182,7 +182,7 @@ func (p *Prepared) reopen(context.Context) error {
 	}
 	for _, b := range p.Previous.Batches {
 		if b.Exit == "" && process.Alive(b.PID, b.PIDStart) {
-			return fmt.Errorf("--resume %s: the test binary of batch %s still runs (process %d): wait for it, or end it", r.Resume, b.ID, b.PID)
+			return fmt.Errorf("--resume %s: the test binary of batch %s still runs (process %d): end it, or wait for it", r.Resume, b.ID, b.PID)
 		}
 	}
 	p.Plan, p.Manifest = p.Previous.Plan, p.Previous.Manifest
@@ -291,12 +291,12 @@ func (p *Prepared) choose(ctx context.Context) error {
 	return p.chooseOwn(ctx)
 }
 
-// How many tests run beside each other where nobody says it: at most so many, and each
-// with so many places for its pods. Most tests make a handful, some twenty.
-const (
-	maxProcs      = 4
-	placesPerTest = 20
-)
+// MaxProcs is how many tests run beside each other at most where nobody says it.
+const MaxProcs = 4
+
+// placesPerTest is how many places for pods a test has then. Most make a handful of pods,
+// some twenty.
+const placesPerTest = 20
 
 // chooseProcs fits the number of tests beside each other to the cluster, and to the
 // shards that share it, unless the request says it.
@@ -314,7 +314,7 @@ func (p *Prepared) chooseProcs(ctx context.Context) {
 	if p.Plan.Shared {
 		share = p.Plan.Shards
 	}
-	p.settings.Procs = max(min(maxProcs, nodes, places/placesPerTest)/share, 1)
+	p.settings.Procs = max(min(MaxProcs, nodes, places/placesPerTest)/share, 1)
 	p.req.notef("running %s at a time, by %s with room for %s (--procs says otherwise)",
 		text.Count(p.settings.Procs, "test"), text.Count(nodes, "Windows node"), text.Count(places, "pod"))
 }
@@ -371,6 +371,7 @@ func (p *Prepared) chooseBinary(ctx context.Context) error {
 // chooseAgain takes the e2e.test that the run had, and its plan.
 func (p *Prepared) chooseAgain(ctx context.Context) error {
 	p.req.KubernetesVersion = p.Manifest.E2EVersion
+	p.chooseProcs(ctx)
 	p.Manifest.Settings = p.settings
 	var err error
 	if p.binary, err = p.req.Binary(ctx, p.Manifest.E2EVersion); err != nil {

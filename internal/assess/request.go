@@ -65,7 +65,7 @@ type Request struct {
 	// Wait waits while another run has the cluster.
 	Wait bool
 	// Observer is told how the tests go on; nil for nobody.
-	Observer func(*result.Plan, []*result.PlannedTest) Observer
+	Observer func(*result.Plan, *result.Manifest, []*result.PlannedTest) Observer
 	// Kept is called when results were written because of Stop, before the tests
 	// have cleaned up.
 	Kept func(dir string) error

@@ -117,7 +117,7 @@ func (p *Prepared) steer(ctx context.Context) error {
 		// Without the lock, too, what a run beside this one needs stays.
 		Peers: func(ctx context.Context) ([]string, error) { return lease.Living(ctx, c.Client(), time.Now()) },
 	}
-	if p.held != nil {
+	if member.Unlocked = p.held == nil; p.held != nil {
 		member.ID, member.Dead, member.Peers = p.held.ID(), p.held.Dead, p.held.Peers
 	}
 	var err error

@@ -96,7 +96,7 @@ func (o *planCommandOptions) addRunFlags(cmd *cobra.Command) {
 	o.forRun.addFlags(run)
 	run.Flags().VisitAll(func(f *pflag.Flag) {
 		if cmd.Flags().Lookup(f.Name) == nil {
-			f.Hidden = true
+			f.Hidden = f.Name != "procs"
 			cmd.Flags().AddFlag(f)
 		}
 	})
@@ -160,7 +160,7 @@ func (o *planCommandOptions) writeCommands(w io.Writer, p *result.Plan) error {
 }
 
 // writePlan writes a plan, and how long it is expected to take with so many tests at a
-// time in each shard.
+// time in each shard; 0 is what fits the cluster, between one and the most.
 func writePlan(w io.Writer, p *result.Plan, format string, procs int) error {
 	if format == formatGitHubMatrix {
 		return actions.WriteMatrix(w, p)
@@ -195,14 +195,20 @@ func writePlan(w io.Writer, p *result.Plan, format string, procs int) error {
 	where := ""
 	switch {
 	case p.Shared:
-		where = fmt.Sprintf(" in %d shards that share a cluster", p.Shards)
+		where = fmt.Sprintf(" in %d shards that share a cluster and steer by policy", p.Shards)
 	case p.Shards > 1:
 		where = fmt.Sprintf(" in %d shards with a cluster each", p.Shards)
 	}
-	fmt.Fprintf(w, "expected with %s at a time: %v%s", text.Count(max(procs, 1), "test"), plan.Wall(p, procs).Round(time.Second), where)
-	if p.Shards > 1 {
-		fmt.Fprintf(w, ", %v in one", plan.Wall(&one, procs).Round(time.Second))
+	ways := []int{procs}
+	if procs == 0 {
+		ways = []int{1, assess.MaxProcs}
 	}
-	fmt.Fprintln(w)
+	for _, procs := range ways {
+		fmt.Fprintf(w, "expected with %s at a time: %v%s", text.Count(procs, "test"), plan.Wall(p, procs).Round(time.Second), where)
+		if p.Shards > 1 {
+			fmt.Fprintf(w, ", %v in one", plan.Wall(&one, procs).Round(time.Second))
+		}
+		fmt.Fprintln(w)
+	}
 	return nil
 }

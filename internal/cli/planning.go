@@ -45,7 +45,7 @@ func (o *planOptions) addFlags(cmd *cobra.Command, defaultVersion string) {
 	f.BoolVar(&o.Trial, "trial", false, "also cases whose tests nobody has seen pass and fail on real Windows nodes yet; they decide nothing, and some change nodes for a moment")
 	f.StringVar(&o.SuiteBinary, "suite-binary", "", "op-readiness.test to use (default one from the cache, built)")
 	f.IntVar(&o.Shards, "shards", 1, "into how many shards the plan is cut")
-	f.BoolVar(&o.Shared, "shared", true, "the shards are at work on one cluster, where some tests wait for each other; with --cluster each has its own")
+	f.BoolVar(&o.Shared, "shared", true, "the shards are at work on one cluster, where some tests wait for each other; with --cluster each has its own. The same for all shards of a run")
 	f.StringVar(&o.DurationsDir, "durations", "", "results folder that says how long tests take")
 	f.StringVar(&o.RuntimeClass, "runtime-class", "", "runtime class for Windows pods, such as runhcs-wcow-process or runhcs-wcow-hypervisor")
 	what := "Kubernetes version of e2e.test (default the API server's)"

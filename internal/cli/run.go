@@ -173,7 +173,7 @@ func (o *runOptions) validate() error {
 	case o.Attempt < 0:
 		return usageErrorf("--attempt: at least 1, not %d", o.Attempt)
 	case o.Procs < 0:
-		return usageErrorf("--procs: not less than 0, which fits the cluster, not %d", o.Procs)
+		return usageErrorf("--procs: %d is no number of tests; 0, the default, fits it to the cluster", o.Procs)
 	case o.Retries < 0:
 		return usageErrorf("--retries: not less than 0, not %d", o.Retries)
 	case o.Cluster != "" && !slices.Contains(providerNames(), o.Cluster):

@@ -61,9 +61,9 @@ func endOf(runErr, err error) error {
 }
 
 // observer shows how the tests go on.
-func (o *runOptions) observer(s *Surroundings) func(*result.Plan, []*result.PlannedTest) assess.Observer {
-	return func(p *result.Plan, due []*result.PlannedTest) assess.Observer {
-		return progress.New(o.style(s), s.Stderr, widthOf(s.Stderr), p, due, time.Now)
+func (o *runOptions) observer(s *Surroundings) func(*result.Plan, *result.Manifest, []*result.PlannedTest) assess.Observer {
+	return func(p *result.Plan, m *result.Manifest, due []*result.PlannedTest) assess.Observer {
+		return progress.New(o.style(s), s.Stderr, widthOf(s.Stderr), p, due, m.Settings.Procs, time.Now)
 	}
 }
 

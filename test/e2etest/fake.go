@@ -52,10 +52,12 @@ const (
 	// SynchronizedAfterSuite.
 	FailBefore = "fail-before"
 	FailAfter  = "fail-after"
-	// WaitBefore waits for the file [Folder.Go] before the first test, as e2e.test waits
-	// for nodes; DieBefore ends there with code 2.
+	// WaitBefore waits for the file [Folder.Ready] before the first test, as e2e.test
+	// waits for nodes; DieBefore ends there with code 2.
 	WaitBefore = "wait-before"
 	DieBefore  = "die-before"
+	// NoID does not say the id of its process.
+	NoID = "no-id"
 	// FailAfterUnreported fails in SynchronizedAfterSuite, and the report does not
 	// know it.
 	FailAfterUnreported = "fail-after-unreported"
@@ -126,6 +128,8 @@ const (
 	Outage = "outage"
 	// Secret fails with a credential in its output and in its message.
 	Secret = "secret"
+	// Early passes, and began long ago by the report.
+	Early = "early"
 	// Slow passes after a while in which it can be killed.
 	Slow = "slow"
 	// Wait passes as soon as the file [Folder.Go] exists.
@@ -181,6 +185,9 @@ func (f Folder) Outage() string { return f.path("outage") }
 
 // Go is the path of a file for which [Wait] waits.
 func (f Folder) Go() string { return f.path("go") }
+
+// Ready is the path of a file for which [WaitBefore] waits in the process with that id.
+func (f Folder) Ready(id string) string { return f.path("ready-" + id) }
 
 // Starts returns what was started, in order: "suite" for each process that was
 // to run tests, "dry-run" for each that only walked through them, and the name

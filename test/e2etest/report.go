@@ -75,7 +75,7 @@ func (s *suite) add(name, state string, nanoseconds int64, message string) {
 	one := spec{
 		ContainerHierarchyTexts: []string{area}, ContainerHierarchyLocations: []location{at}, ContainerHierarchyLabels: [][]string{{}},
 		LeafNodeType: "It", LeafNodeText: text, LeafNodeLocation: at, LeafNodeLabels: []string{"sig-fake"},
-		State: state, StartTime: began, RunTime: nanoseconds, ParallelProcess: 1, Failure: failureOf(message),
+		State: state, StartTime: time.Now(), RunTime: nanoseconds, ParallelProcess: 1, Failure: failureOf(message),
 	}
 	if nanoseconds > 0 {
 		one.EndTime, one.NumAttempts, one.MaxFlakeAttempts = began.Add(time.Duration(nanoseconds)), 1, 1

@@ -155,9 +155,9 @@ func (v *validator) timeout(j Job) {
 	if j.Cell.Provider == ProviderKwok {
 		return // most of it cannot be tested there
 	}
-	shards, fix := v.Run.Shards, "make it longer, or run.shards larger"
+	shards, fix := v.Run.Shards, "make it longer, or run.shards or run.procs larger"
 	if j.InProw {
-		shards, fix = 1, "make it longer, or select fewer categories"
+		shards, fix = 1, "make it longer, run.procs larger, or select fewer categories"
 	}
 	all, longest := v.expect(j)
 	need := max(longest, all/time.Duration(shards*max(v.Run.Procs, 1)))

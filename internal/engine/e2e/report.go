@@ -8,6 +8,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/windows-op-readiness/windows-op-readiness/internal/outcome/result"
 )
@@ -16,6 +17,8 @@ import (
 type Report struct {
 	// Tests are the tests that ran, or that skipped themselves, by name.
 	Tests map[string]Finished
+	// First is when the first test began that ran; zero where none says it.
+	First time.Time
 	// Measured are the figures that tests among them recorded, by name.
 	Measured map[string][]result.Measurement
 	// Pending are the tests that are marked as not to be run.
@@ -135,6 +138,7 @@ type specReport struct {
 	nodeType    string
 	text        string
 	state       string
+	began       time.Time
 	nanoseconds int64
 	message     string
 	panicked    string
@@ -152,6 +156,7 @@ func (r *reportReader) spec() error {
 		"LeafNodeText":            r.into(&s.text),
 		"State":                   r.into(&s.state),
 		"RunTime":                 r.into(&s.nanoseconds),
+		"StartTime":               r.into(&s.began),
 		"Failure": func() error {
 			return r.object(map[string]func() error{"Message": r.into(&s.message), "ForwardedPanic": r.into(&s.panicked)})
 		},
@@ -235,6 +240,9 @@ func (r *reportReader) take(s *specReport) {
 		r.Pending[end.Name] = true
 	case !silent:
 		r.Tests[end.Name] = end
+		if !s.began.IsZero() && (r.First.IsZero() || s.began.Before(r.First)) {
+			r.First = s.began
+		}
 		if len(s.measured) > 0 {
 			r.Measured[end.Name] = s.measured
 		}

@@ -50,6 +50,7 @@ type batch struct {
 	destroyed map[string]time.Time
 	idle      bool   // the cause is that no test ran
 	unsteered string // why its conditions could not be put into force
+	steered   time.Time
 	tail      tail
 }
 
@@ -310,12 +311,6 @@ func (b *batch) finishObserved(t *result.PlannedTest, run result.TestRun, pods [
 	b.finishTest(run, pods...)
 }
 
-func (b *batch) attempt(t *result.PlannedTest) int {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return len(b.attempts[t.ID]) + 1
-}
-
 // The methods of [e2e.Listener].
 
 func (b *batch) SuiteRun(id string) {
@@ -344,22 +339,29 @@ func (b *batch) SuiteRun(id string) {
 // steer puts the batch's conditions into force while the process is held, if it is, and
 // lets it go on. Where that fails, the process is killed before it has run a test.
 func (b *batch) steer(id string, err error) {
-	if errors.Is(err, os.ErrProcessDone) {
-		return
-	}
 	if err == nil {
 		ctx, cancel := b.untilKilled()
 		defer cancel()
 		err = b.byProcess.Own(ctx, b.Conditions, id)
 	}
 	if err == nil {
+		b.steered = time.Now()
 		err = b.proc.Resume()
 	}
-	if err == nil || errors.Is(err, os.ErrProcessDone) {
-		return
+	switch {
+	case err == nil:
+	case errors.Is(err, os.ErrProcessDone) && b.Conditions == (result.RunConditions{}):
+	case errors.Is(err, os.ErrProcessDone):
+		b.giveUpProcess("the process ended before they were")
+	default:
+		b.giveUpProcess(err.Error())
 	}
+}
+
+// giveUpProcess ends a process whose pods are not steered. Nothing that it says counts.
+func (b *batch) giveUpProcess(why string) {
 	b.bmu.Lock()
-	b.unsteered = unforced(b.Conditions, err)
+	b.unsteered = unforced(b.Conditions, errors.New(why))
 	if b.cause == "" {
 		b.cause = b.unsteered
 	}
@@ -369,10 +371,13 @@ func (b *batch) steer(id string, err error) {
 
 func (b *batch) Started(name string) {
 	t := b.byName[name]
+	if b.byProcess != nil && b.SuiteRunID == "" && b.unsteered == "" && b.Conditions != (result.RunConditions{}) {
+		b.giveUpProcess("the process did not say the id by which its pods are steered")
+	}
 	b.bmu.Lock()
 	done := b.finished[t.ID]
 	b.bmu.Unlock()
-	if done {
+	if done || b.unsteered != "" {
 		return // nothing runs twice in one process: a test printed this
 	}
 	b.namespaces = nil
@@ -384,6 +389,9 @@ func (b *batch) Started(name string) {
 }
 
 func (b *batch) Finished(f e2e.Finished) {
+	if b.unsteered != "" {
+		return
+	}
 	t := b.byName[f.Name]
 	state, message := b.fair(f)
 	pods, unobserved := b.collect()
@@ -502,13 +510,17 @@ func (b *batch) SuiteFailed(node, message string) {
 // ended says that the process came to its end by itself, and doubts is where the
 // output contradicts itself.
 func (b *batch) settle(path, unfinished string, ended bool, doubts []e2e.Contradiction) {
+	if b.unsteered != "" {
+		b.Stopped = b.unsteered
+		return
+	}
 	report, err := e2e.ReadReport(path, slices.Collect(maps.Keys(b.byName)))
 	if err != nil {
 		report = nil
 	}
 	a := account{
 		said: b.said, doubts: doubts, failures: b.suites, report: report, unreadable: err,
-		program: b.program(), exit: b.Exit, clean: ended, ending: b.ending(), stopped: b.cause, idle: b.idle, ours: b.ours,
+		program: b.program(), exit: b.Exit, clean: ended, ending: b.ending(), stopped: b.cause, idle: b.idle, ours: b.ours, steered: b.steered,
 	}
 	r := a.reconcile()
 	b.Stopped, b.Reconciled = b.cause, report != nil && len(r.suites) == 0

@@ -1,7 +1,6 @@
 package run
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -158,7 +157,7 @@ func (e *engine) runStage(ctx context.Context, phase specs.Phase, tests []*resul
 	if phase == specs.Parallel {
 		lanes = min(e.Procs, len(tests))
 	}
-	beside := phase == specs.Parallel && (lanes > 1 || e.Plan.Shared)
+	beside := e.Plan.Shared && (phase == specs.Parallel || e.Lock == nil) || lanes > 1
 	var group errgroup.Group
 	for _, lane := range plan.Deal(tests, lanes) {
 		group.Go(func() error {
@@ -182,7 +181,9 @@ func (e *engine) steered(ctx context.Context, tests []*result.PlannedTest) []*re
 		case err == nil:
 			ready = append(ready, group...)
 		case ctx.Err() == nil:
-			e.giveUp(group, unforced(group[0].Conditions, err))
+			for _, t := range group {
+				e.finishTest(result.TestRun{ID: t.ID, Name: t.Name, Attempt: e.attempt(t), State: result.TestError, Message: unforced(t.Conditions, err)})
+			}
 		}
 		tests = tests[len(group):]
 	}
@@ -224,7 +225,7 @@ func (e *engine) runLane(ctx context.Context, tests []*result.PlannedTest, besid
 				continue
 			}
 			for _, t := range rest {
-				b.finish(t, result.TestError, cmp.Or(b.unsteered, fmt.Sprintf("%s ran none of %s: %s", b.program(), text.Count(len(rest), "test"), b.ending())))
+				b.finish(t, result.TestError, fmt.Sprintf("%s ran none of %s: %s", b.program(), text.Count(len(rest), "test"), b.ending()))
 			}
 			rest = nil
 		}

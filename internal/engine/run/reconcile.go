@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/windows-op-readiness/windows-op-readiness/internal/engine/e2e"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/outcome/result"
@@ -30,6 +31,9 @@ type account struct {
 	// that it was because no test ran.
 	stopped string
 	idle    bool
+	// steered is when the conditions of its tests were in force; zero where none had to
+	// be.
+	steered time.Time
 	// ours are the tests, by name, whose end op-readiness wrote: no process can
 	// contradict that.
 	ours map[string]bool
@@ -56,6 +60,9 @@ func (a *account) reconcile() reckoning {
 	r := reckoning{ends: map[string]e2e.Finished{}}
 	nodes := a.nodes()
 	r.suites = slices.Concat(nodes, a.process())
+	if a.report != nil && !a.steered.IsZero() && !a.report.First.IsZero() && a.report.First.Before(a.steered) {
+		r.lacks("a test began %v before the conditions of its process were in force", a.steered.Sub(a.report.First).Round(time.Millisecond))
+	}
 	a.compareTests(&r)
 	a.compareSuite(&r)
 	a.compareExit(&r, len(nodes) > 0)

@@ -435,6 +435,13 @@ func (e *engine) giveUp(tests []*result.PlannedTest, reason string) {
 	}
 }
 
+// attempt is the number of a test's next attempt.
+func (e *engine) attempt(t *result.PlannedTest) int {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return len(e.attempts[t.ID]) + 1
+}
+
 // finishTest records the end of an attempt, and its pods before it: who sees
 // the end on disk sees them, too.
 func (e *engine) finishTest(run result.TestRun, pods ...result.Pod) {

@@ -1,16 +1,19 @@
 // Package progress tells people, and machines, how a run goes on: a live line
-// in a terminal, plain lines in a log, groups in GitHub Actions, or JSON lines.
+// in a terminal, plain lines in a log, groups in GitHub Actions, or JSON lines. Where
+// nothing moves by itself, a line a minute says what runs, and when all is expected to end.
 package progress
 
 import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
+	"github.com/windows-op-readiness/windows-op-readiness/internal/engine/plan"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/outcome/result"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/redact"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/show/actions"
@@ -40,6 +43,9 @@ type Reporter struct {
 	w     io.Writer
 	width int // of the live line
 	now   func() time.Time
+	plan  *result.Plan
+	due   map[string]*result.PlannedTest
+	procs int
 
 	mu      sync.Mutex
 	tests   map[string]*category
@@ -61,13 +67,17 @@ type category struct {
 }
 
 type runningTest struct {
-	name  string
-	since time.Time
+	id, name string
+	since    time.Time
 }
 
-// New returns a Reporter for the tests that are to run. The live line has
-// width columns; 0 is as many as most terminals have. Close ends it.
-func New(style Style, w io.Writer, width int, plan *result.Plan, tests []*result.PlannedTest, now func() time.Time) *Reporter {
+// heartbeat is the time between two lines that say that the run lives.
+const heartbeat = time.Minute
+
+// New returns a Reporter for the tests that are to run, of which procs may run beside each
+// other. The live line has width columns; 0 is as many as most terminals have. Close ends
+// it.
+func New(style Style, w io.Writer, width int, p *result.Plan, tests []*result.PlannedTest, procs int, now func() time.Time) *Reporter {
 	const usual, most = 80, 119
 	if width == 0 {
 		width = usual
@@ -77,6 +87,9 @@ func New(style Style, w io.Writer, width int, plan *result.Plan, tests []*result
 		w:       w,
 		width:   min(max(width, 2)-1, most), // a full line would wrap
 		now:     now,
+		plan:    p,
+		due:     map[string]*result.PlannedTest{},
+		procs:   procs,
 		tests:   map[string]*category{},
 		done:    map[string]bool{},
 		failed:  map[string]bool{},
@@ -84,8 +97,8 @@ func New(style Style, w io.Writer, width int, plan *result.Plan, tests []*result
 		closed:  make(chan struct{}),
 	}
 	of := map[string]specs.Category{}
-	for i := range plan.Cases {
-		of[plan.Cases[i].ID] = plan.Cases[i].Category
+	for i := range p.Cases {
+		of[p.Cases[i].ID] = p.Cases[i].Category
 	}
 	for _, t := range tests {
 		name := string(of[t.Cases[0]])
@@ -95,29 +108,72 @@ func New(style Style, w io.Writer, width int, plan *result.Plan, tests []*result
 			r.order = append(r.order, &category{name: name})
 		}
 		r.order[i].total++
-		r.tests[t.ID] = r.order[i]
+		r.tests[t.ID], r.due[t.ID] = r.order[i], t
 	}
 	r.total = len(tests)
-	if style == Live {
-		r.ticker = time.NewTicker(time.Second)
-		r.ticking.Add(1)
-		go r.tick()
+	switch style {
+	case Live:
+		r.tick(time.Second, r.redraw)
+	case Plain, GitHub:
+		r.tick(heartbeat, r.beat)
 	}
 	return r
 }
 
-func (r *Reporter) tick() {
-	defer r.ticking.Done()
-	for {
-		select {
-		case <-r.closed:
-			return
-		case <-r.ticker.C:
-			r.mu.Lock()
-			r.redraw()
-			r.mu.Unlock()
+// tick has something done every so often, until Close.
+func (r *Reporter) tick(interval time.Duration, do func()) {
+	r.ticker = time.NewTicker(interval)
+	r.ticking.Go(func() {
+		for {
+			select {
+			case <-r.closed:
+				return
+			case <-r.ticker.C:
+				r.mu.Lock()
+				do()
+				r.mu.Unlock()
+			}
 		}
+	})
+}
+
+// beat says that the run lives: what runs, for how long and of how long, and when all is
+// expected to end. It says nothing between tests.
+func (r *Reporter) beat() {
+	if len(r.running) == 0 {
+		return
 	}
+	var running []string
+	for _, batch := range slices.Sorted(maps.Keys(r.running)) {
+		t := r.running[batch]
+		line := fmt.Sprintf("%v of %s", r.now().Sub(t.since).Round(time.Second), result.Cut(t.name, 120))
+		if due := r.due[t.id]; due != nil {
+			line = fmt.Sprintf("%v (about %v) of %s", r.now().Sub(t.since).Round(time.Second), due.Duration.Round(time.Second), result.Cut(t.name, 120))
+		}
+		running = append(running, "        "+line)
+	}
+	r.line(fmt.Sprintf("running %d/%d, to end at about %s:\n%s", len(r.done), r.total, r.end().Format("15:04"), strings.Join(running, "\n")))
+}
+
+// end is when all tests are expected to have ended, by what the plan expects of each.
+func (r *Reporter) end() time.Time {
+	left := &result.Plan{Shards: 1, Cases: r.plan.Cases}
+	since := map[string]time.Time{}
+	for _, t := range r.running {
+		since[t.id] = t.since
+	}
+	for i := range r.plan.Tests {
+		t := r.plan.Tests[i]
+		if r.due[t.ID] == nil || r.done[t.ID] {
+			continue
+		}
+		t.Shard = 1
+		if began, runs := since[t.ID]; runs {
+			t.Duration = max(t.Duration-r.now().Sub(began), 0)
+		}
+		left.Tests = append(left.Tests, t)
+	}
+	return r.now().Add(plan.Wall(left, r.procs))
 }
 
 // Close takes the live line away and closes a group.
@@ -152,7 +208,7 @@ func (r *Reporter) Event(e result.Event) {
 			r.endGroup()
 		}
 	case result.TestStarted:
-		r.running[e.Test.Batch] = runningTest{e.Test.Name, r.now()}
+		r.running[e.Test.Batch] = runningTest{e.Test.ID, e.Test.Name, r.now()}
 		r.redraw()
 	case result.TestFinished:
 		r.finished(e.Test)
@@ -255,7 +311,7 @@ func (r *Reporter) redraw() {
 		}
 	}
 	if oldest != nil {
-		parts = append(parts, fmt.Sprintf("%v %s", r.now().Sub(oldest.since).Round(time.Second), oldest.name))
+		parts = append(parts, "until "+r.end().Format("15:04"), fmt.Sprintf("%v %s", r.now().Sub(oldest.since).Round(time.Second), oldest.name))
 	}
 	text := []rune(shown.Line(strings.Join(parts, " · ")))
 	if len(text) > r.width {

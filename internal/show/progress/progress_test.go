@@ -3,8 +3,10 @@ package progress_test
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 	"unicode/utf8"
 
@@ -20,11 +22,14 @@ func tell(style progress.Style, width int, events ...result.Event) string {
 		{Case: specs.Case{ID: "case-b", Category: specs.CoreStorage}},
 	}}
 	tests := []*result.PlannedTest{
-		{ID: "a", Name: "[sig-x] a", Cases: []string{"case-a"}},
-		{ID: "b", Name: "[sig-x] b", Cases: []string{"case-b"}},
+		{ID: "a", Name: "[sig-x] a", Cases: []string{"case-a"}, Phase: specs.Parallel, Duration: time.Minute},
+		{ID: "b", Name: "[sig-x] b", Cases: []string{"case-b"}, Phase: specs.Serial, Duration: 2 * time.Minute},
+	}
+	for _, t := range tests {
+		plan.Tests = append(plan.Tests, *t)
 	}
 	var out bytes.Buffer
-	r := progress.New(style, &out, width, plan, tests, func() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC) })
+	r := progress.New(style, &out, width, plan, tests, 1, func() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC) })
 	for _, e := range events {
 		r.Event(e)
 	}
@@ -96,7 +101,7 @@ func TestLiveLine(t *testing.T) {
 		}
 	}
 	got := tell(progress.Live, 200, small[:4]...)
-	if !strings.Contains(got, "1/2 · Core.Network 1/1 · Core.Storage 0/1 · 1 failed · 0s [sig-x] a") {
+	if !strings.Contains(got, "1/2 · Core.Network 1/1 · Core.Storage 0/1 · 1 failed · until 03:06 · 0s [sig-x] a") {
 		t.Errorf("wrote %q", got)
 	}
 	if got := tell(progress.Live, 200, small[:5]...); !strings.Contains(got[strings.LastIndex(got, "attempt 2"):], "1/2 · Core.Network 1/1 · Core.Storage 0/1\r") {
@@ -118,4 +123,38 @@ func TestJSONLines(t *testing.T) {
 			t.Errorf("line %q tells a password", line)
 		}
 	}
+}
+
+// Where nothing moves by itself, a line a minute says what runs and when it will end.
+func TestALineAMinuteSaysWhatRuns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := &result.PlannedTest{ID: "a", Name: "[sig-x] a", Cases: []string{"case-a"}, Phase: specs.Parallel, Duration: 5 * time.Minute}
+		b := &result.PlannedTest{ID: "b", Name: "[sig-x] b", Cases: []string{"case-a"}, Phase: specs.Serial, Duration: 10 * time.Minute}
+		p := &result.Plan{Tests: []result.PlannedTest{*a, *b}, Cases: []result.PlannedCase{{Case: specs.Case{ID: "case-a", Category: specs.CoreNetwork}}}}
+		var out bytes.Buffer
+		r := progress.New(progress.Plain, &out, 0, p, []*result.PlannedTest{a, b}, 1, time.Now)
+		began := time.Now()
+		said := func() string {
+			time.Sleep(time.Minute)
+			synctest.Wait()
+			defer out.Reset()
+			return out.String()
+		}
+		if got := said(); got != "" {
+			t.Errorf("before the first test it says %q", got)
+		}
+		r.Event(started("a"))
+		want := fmt.Sprintf("running 0/2, to end at about %s:\n        1m0s (about 5m0s) of [sig-x] a\n", began.Add(16*time.Minute).Format("15:04"))
+		if got := said(); got != want {
+			t.Errorf("it says\n%s\nwant\n%s", got, want)
+		}
+		r.Event(finished("a", 1, result.TestPassed, ""))
+		r.Event(started("b"))
+		out.Reset()
+		want = fmt.Sprintf("running 1/2, to end at about %s:\n        1m0s (about 10m0s) of [sig-x] b\n", began.Add(12*time.Minute).Format("15:04"))
+		if got := said(); got != want {
+			t.Errorf("it says\n%s\nwant\n%s", got, want)
+		}
+		r.Close()
+	})
 }

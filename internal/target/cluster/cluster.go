@@ -176,7 +176,7 @@ func (c *Cluster) WindowsPlaces(ctx context.Context) (nodes, free int, err error
 	places := map[string]int{}
 	for i := range all {
 		n := &all[i]
-		if facts := nodeFacts(n); facts.OS != specs.Windows || !facts.Ready || n.Spec.Unschedulable {
+		if facts := nodeFacts(n); facts.OS != specs.Windows || !facts.Ready || facts.Unschedulable {
 			continue
 		}
 		nodes++

@@ -11,7 +11,7 @@
 // without which it would stay pending.
 //
 // A process says its id before it makes a namespace. It is held until its policy is in
-// force; that it had made no pod by then is looked up, and not taken for granted.
+// force; that it had made no namespace by then is looked up, and not taken for granted.
 //
 // [Cordon] makes the nodes of the other operating system unschedulable. It is for
 // clusters without that API, and coarser: it holds for every pod of the cluster

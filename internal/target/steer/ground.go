@@ -35,6 +35,8 @@ type Member struct {
 	// Peers returns the IDs of the run's other processes that live; nil where
 	// there can be none.
 	Peers func(context.Context) ([]string, error)
+	// Unlocked says that other runs may be at work on the cluster.
+	Unlocked bool
 	// Note is told what is worth a line; it may be nil.
 	Note func(text string)
 }
@@ -100,9 +102,13 @@ func (g *ground) resource(name string) dynamic.ResourceInterface {
 // shard left. What is this process's own goes where keepOwn is not set. Where
 // policies may not be seen, blind is called with the error; it may make it none.
 func (g *ground) clear(ctx context.Context, c result.RunConditions, keepOwn bool, blind func(error) error) error {
+	gone := func(string) bool { return true }
+	if g.member.Unlocked {
+		gone = g.member.gone(ctx)
+	}
 	living := func(m mark) *mark {
 		if m.Run != g.member.RunID {
-			return nil
+			return m.without(gone)
 		}
 		return m.without(func(id string) bool { return g.member.self(id) && (!keepOwn || id != g.member.ID) })
 	}
@@ -112,7 +118,7 @@ func (g *ground) clear(ctx context.Context, c result.RunConditions, keepOwn bool
 		}
 	}
 	restored, err := g.uncordon(ctx, func(m mark) *mark {
-		if !m.of(g.member.RunID, c) {
+		if m.Run == g.member.RunID && !m.of(m.Run, c) {
 			return nil
 		}
 		return living(m)

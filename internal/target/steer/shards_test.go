@@ -66,9 +66,9 @@ func TestTheFirstShardToGoTakesNothingFromTheOthers(t *testing.T) {
 		return s
 	}
 	one, two := shard(1), shard(2)
-	must(t, one.Own(t.Context(), toLinux, "x"))
+	own(t, client, one, toLinux, "x")
 	must(t, two.Apply(t.Context(), toWindows))
-	must(t, two.Own(t.Context(), toWindows, "y"))
+	own(t, client, two, toWindows, "y")
 	for namespace, want := range map[string]string{"suite": "linux", "beside": "windows"} {
 		if got := admitted(t, client, namespace, &corev1.Pod{}); got.Spec.NodeSelector[osLabel] != want {
 			t.Errorf("in namespace %s the pod selects %v, want %s", namespace, got.Spec.NodeSelector, want)
@@ -81,10 +81,27 @@ func TestTheFirstShardToGoTakesNothingFromTheOthers(t *testing.T) {
 	}
 	// One that died is not there to remove its own.
 	three := shard(3)
-	must(t, three.Own(t.Context(), toWindows, "z"))
+	must(t, three.Own(t.Context(), toWindows, "w"))
 	alive = alive[:1]
 	must(t, two.Remove(t.Context()))
 	if left := names(t, dyn, policies); len(left) > 0 {
 		t.Errorf("the last shard left %q", left)
+	}
+}
+
+// A run without the lock takes nothing from those that live.
+func TestWithoutTheLockTheLivingKeepTheirs(t *testing.T) {
+	client, dyn := start(t)
+	locked, err := steer.New(t.Context(), client, dyn, member("locked", 1))
+	must(t, err)
+	must(t, locked.Own(t.Context(), toWindows, "x"))
+	beside := member("beside", 1)
+	alive := living{"locked-1"}
+	beside.Unlocked, beside.Peers = true, alive.peersOf(beside.ID)
+	other, err := steer.New(t.Context(), client, dyn, beside)
+	must(t, err)
+	must(t, other.Apply(t.Context(), toLinux))
+	if left := names(t, dyn, policies); len(left) != 1 {
+		t.Errorf("of the living run's policies %q are left", left)
 	}
 }

@@ -38,7 +38,7 @@ type Policy struct {
 // ErrNotServed says that the API server has no MutatingAdmissionPolicy.
 var ErrNotServed = errors.New("the API server does not serve MutatingAdmissionPolicy (on by default from Kubernetes 1.36)")
 
-// ErrLate says that a process had made pods before its policy was in force.
+// ErrLate says that a process had begun a test before its policy was in force.
 var ErrLate = errors.New("the process was not held in time")
 
 // New finds out how the API server can steer. The error is [ErrNotServed] when
@@ -130,7 +130,7 @@ func (s *Policy) mark(conditions result.RunConditions) mark {
 
 // Own puts the conditions into force for the pods of one process, by the id with which
 // the e2e framework labels its namespaces, and returns when the API server heeds them.
-// The caller holds the process meanwhile. Where it has made a pod all the same, the
+// The caller holds the process meanwhile. Where it has begun a test all the same, the
 // error is an [ErrLate]. In the end the caller calls [Policy.Disown], also after an
 // error.
 func (s *Policy) Own(ctx context.Context, conditions result.RunConditions, suiteRunID string) error {
@@ -166,22 +166,16 @@ func (s *Policy) place(ctx context.Context) (*corev1.Namespace, error) {
 	return s.asks, nil
 }
 
-// unspoilt returns an [ErrLate] if there is a pod of the process already, which no
-// policy has seen.
+// unspoilt returns an [ErrLate] if there is a namespace of the process already: a test has
+// begun, and may have made pods that no policy has seen.
 func (s *Policy) unspoilt(ctx context.Context, suiteRunID string) error {
 	return cluster.Persist(ctx, func(ctx context.Context) error {
 		namespaces, err := s.client.CoreV1().Namespaces().List(ctx, metav1.ListOptions{LabelSelector: runLabel + "=" + suiteRunID})
 		if err != nil {
 			return fmt.Errorf("looking for namespaces that the process has made already: %w", err)
 		}
-		for _, ns := range namespaces.Items {
-			pods, err := s.client.CoreV1().Pods(ns.Name).List(ctx, metav1.ListOptions{Limit: 1})
-			if err != nil {
-				return fmt.Errorf("looking for pods that the process has made already: %w", err)
-			}
-			if len(pods.Items) > 0 {
-				return fmt.Errorf("%w: pod %s was there before its policy", ErrLate, pods.Items[0].Name)
-			}
+		if len(namespaces.Items) > 0 {
+			return fmt.Errorf("%w: namespace %s was there before its policy", ErrLate, namespaces.Items[0].Name)
 		}
 		return nil
 	})

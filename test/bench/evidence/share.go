@@ -194,7 +194,7 @@ func (b *bed) run(ctx context.Context, name string, watched bool) (m measured, e
 	if err := os.Mkdir(temp, 0o755); err != nil {
 		return m, err
 	}
-	observer := progress.New(progress.Plain, io.Discard, 0, b.plan, nil, time.Now)
+	observer := progress.New(progress.Plain, io.Discard, 0, b.plan, nil, 1, time.Now)
 	defer observer.Close()
 	options := run.Options{
 		Plan: b.plan, Manifest: manifest, Folder: folder, Binary: b.binary, Cluster: b.cluster, Observer: observer, TempDir: temp,
