@@ -300,8 +300,8 @@ func (o *runOptions) run(cmd *cobra.Command, s *Surroundings) error {
 		return o.dryRun(s.untilStop(cmd.Context()), s, cmd.Flags().Changed("preflight"))
 	case o.Resume != "":
 		for _, flag := range []string{
-			"category", "case", "label", "capability", "additional", "trial", "shards", "shared", "shard", "report-dir", "spec-dir", "cluster", "run-id", "attempt",
-			"provider", "kubernetes-version", "without", "air-gapped", "allow-reboot", "durations", "conformance-junit", "suite-arg",
+			"category", "case", "label", "capability", "additional", "trial", "shards", "shard", "report-dir", "spec-dir", "cluster", "run-id", "attempt",
+			"provider", "kubernetes-version", "without", "air-gapped", "allow-reboot", "durations", "conformance-junit", "suite-arg", "shared",
 		} {
 			if cmd.Flags().Changed(flag) {
 				return usageErrorf("--resume goes on with a run as it began: leave --%s out", flag)

@@ -169,7 +169,7 @@ func (s *scene) serveLease(w http.ResponseWriter, r *http.Request) {
 
 // args are those of a run of the scene, and further ones.
 func (s *scene) args(more ...string) []string {
-	return append([]string{"run", "--kubeconfig", s.kubeconfig, "--e2e-binary", s.fake.Binary(), "--spec-dir", s.specs, "--report-dir", s.dir}, more...)
+	return append([]string{"run", "--kubeconfig", s.kubeconfig, "--e2e-binary", s.fake.Binary(), "--spec-dir", s.specs, "--report-dir", s.dir, "--shared=false"}, more...)
 }
 
 // said is how a command ended.

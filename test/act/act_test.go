@@ -442,7 +442,7 @@ jobs:
 		`matrix of plan: {"include":[{"shard":1,"shards":2,`,
 		`results: name the results folders, one per line`,
 		`command: "sideways" is not known: use run, plan`,
-		`unknown command "$(touch pwned)"`,
+		`takes flags only, and not "$(touch pwned)"`,
 	)
 	if slices.Contains(strings.Fields(log.Said), "pwned") {
 		t.Error("an input was run")

@@ -174,7 +174,7 @@ func TestFromNothingToAVerdict(t *testing.T) {
 	t.Parallel()
 	need(t)
 	dir := filepath.Join(t.TempDir(), "results")
-	args := append([]string{"run", "--cluster", "kwok", "--report-dir", dir}, caseArgs(endpointSlice, serviceStatus, deployment, hostPath)...)
+	args := append([]string{"run", "--cluster", "kwok", "--procs", "1", "--report-dir", dir}, caseArgs(endpointSlice, serviceStatus, deployment, hostPath)...)
 	code, stdout, stderr := opReadiness(t, args...)
 	if code != verdict.ExitInconclusive {
 		t.Fatalf("exit code %d\n%s\n%s", code, stdout, stderr)

@@ -55,7 +55,7 @@ func TestHonestRunsAreReconciled(t *testing.T) {
 		"case-fails":  {`\[sig-windows\] .*Memory Limits .*Allocatable node memory should be equal to a calculated allocatable memory value`, "serial", "10m"},
 	})
 	dir := filepath.Join(t.TempDir(), "results")
-	code, stdout, stderr := opReadiness(t, "run", "--kubeconfig", made.Kubeconfig, "--spec-dir", specs, "--report-dir", dir, "--preflight", "warn")
+	code, stdout, stderr := opReadiness(t, "run", "--kubeconfig", made.Kubeconfig, "--spec-dir", specs, "--report-dir", dir, "--preflight", "warn", "--procs", "1")
 	if _, err := os.Stat(dir); err != nil {
 		t.Fatalf("exit code %d\n%s\n%s", code, stdout, stderr)
 	}

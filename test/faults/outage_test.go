@@ -194,7 +194,7 @@ func TestTheLockGoesWhenSteeringStays(t *testing.T) {
 	if left := s.left(t); left != "mutatingadmissionpolicies mutatingadmissionpolicybindings" {
 		t.Errorf("left in the cluster: %s", left)
 	}
-	if !strings.Contains(r.said.String(), "the next run removes what is left of the steering policy") {
+	if !strings.Contains(r.said.String(), "the next run removes what is left of the steering policies") {
 		t.Errorf("what is left is not told:\n%s", &r.said)
 	}
 	s.proxy.Fix()

@@ -61,7 +61,7 @@ func TestTheRealProgramIsTheControl(t *testing.T) {
 		t.Helper()
 		program := install(t, script{Lie: lie, Real: path})
 		dir := filepath.Join(t.TempDir(), "results")
-		got := s.main("run", "--kubeconfig", cluster.Kubeconfig, "--e2e-binary", program, "--report-dir", dir, "--case", controlCases, "--retries", "0", "--preflight", "off")
+		got := s.main("run", "--kubeconfig", cluster.Kubeconfig, "--e2e-binary", program, "--report-dir", dir, "--case", controlCases, "--retries", "0", "--procs", "1", "--preflight", "off")
 		return load(t, dir), got
 	}
 	honest, got := run(control)

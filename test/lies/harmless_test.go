@@ -75,6 +75,7 @@ var harmless = []allowance{
 	{"batch-*", "batch.pid", "*", nil, "by this a run that is resumed finds a process that still lives"},
 	{"batch-*", "batch.pidStart", "*", nil, "by this a run that is resumed finds a process that still lives"},
 	{"batch-*", "batch.log", "*", nil, "logs are for people"},
+	{"batch-*", "batch.beside", "*", nil, "by this people tell flaky by load from flaky by nature"},
 	{"batch-suite", "", "doubled", nil, "it tells the same again"},
 	{"batch-suite", "", "swapped with test-started", nil, "pods were held against the id when they were collected"},
 	{"batch-finished", "", "swapped with batch-started", nil, "batches may run beside each other"},

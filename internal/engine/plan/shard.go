@@ -15,7 +15,7 @@ import (
 // the shard that has the least to do; ties go to the shard with the lower
 // number, and among groups to the one whose first case comes first.
 //
-// Where the shards share a cluster, all tests that must be alone are in the last one:
+// Where the shards share a cluster, all tests that must be alone are in the first one:
 // they take as long wherever they are, and the other shards, and their machines, have
 // ended by then. What counts is then the time of tests that run beside others, and trials
 // are for the shards that wait for nobody.
@@ -30,13 +30,14 @@ func shard(p *result.Plan) {
 	load := make([]time.Duration, p.Shards)
 	of := map[string]int{}
 	for _, g := range groups {
-		least, last := 0, len(load)
-		if p.Shared && g.alone > 0 {
-			least = last - 1
-		} else if p.Shared && g.trial {
-			last--
+		least, end := 0, len(load)
+		switch {
+		case p.Shared && g.alone > 0:
+			end = 1
+		case p.Shared && g.trial:
+			least = 1
 		}
-		for i := least; i < last; i++ {
+		for i := least; i < end; i++ {
 			if load[i] < load[least] {
 				least = i
 			}

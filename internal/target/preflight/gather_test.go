@@ -228,7 +228,7 @@ func TestOnASimulatedCluster(t *testing.T) {
 		namespace(t, client, "services-4711", map[string]string{"e2e-run": "killed"})
 		namespace(t, client, "mine", nil)
 		s := must(steer.New(t.Context(), client, admin.Dynamic(), steer.Member{RunID: "killed", Shard: 1, ID: "killed-1"}))(t)
-		if err := s.Own(t.Context(), result.RunConditions{Steer: specs.Windows}, "killed"); err != nil {
+		if err := s.Own(t.Context(), result.RunConditions{Steer: specs.Windows}, "another"); err != nil {
 			t.Fatal(err)
 		}
 		got := findings(t, admin)

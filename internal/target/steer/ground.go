@@ -146,10 +146,18 @@ func (g *ground) Remove(ctx context.Context) error {
 	}
 	var failed error
 	if err := g.removePolicies(ctx, needed); err != nil && !apierrors.IsForbidden(err) {
-		failed = fmt.Errorf("%w; the next run removes what is left of the steering policies, or: kubectl delete %s,%s -l %s", err, bindings, policies, label)
+		failed = leftBehind(err)
 	}
 	_, err := g.uncordon(ctx, needed)
 	return errors.Join(failed, err, g.removeNamespaces(ctx, needed))
+}
+
+// leftBehind adds to an error what becomes of policies that could not be removed.
+func leftBehind(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%w; the next run removes what is left of the steering policies, or: kubectl delete %s,%s -l %s", err, bindings, policies, label)
 }
 
 // removePolicies removes the policies of whose mark nothing is needed any more. They

@@ -194,7 +194,7 @@ func (s *Policy) Disown(ctx context.Context, suiteRunID string) error {
 	for _, resource := range []string{bindings, policies} {
 		failed = errors.Join(failed, s.delete(ctx, resource, name, nil))
 	}
-	return failed
+	return leftBehind(failed)
 }
 
 // Remove takes away what this process has put into force, and what processes of its run
