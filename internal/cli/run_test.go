@@ -210,7 +210,7 @@ func TestRunUsage(t *testing.T) {
 		"--shard 2/3/4":                    {"--shard", "which of how many, such as 2/3"},
 		"--lock=false --wait":              {"--wait", "--lock=false"},
 		"--shards 0":                       {"--shards"},
-		"--procs 0":                        {"--procs"},
+		"--procs -1":                       {"--procs"},
 		"--retries -1":                     {"--retries"},
 		"--cluster docker":                 {"use kwok, kind"},
 		"--cluster kwok":                   {"leave one of them out"},
