@@ -59,11 +59,7 @@ func (p *Prepared) take(ctx context.Context) error {
 	if p.lock == nil || len(p.Due) == 0 {
 		return nil
 	}
-	conditions := p.Due[0].Conditions
-	if _, byProcess := p.steering.(run.ProcessSteering); byProcess {
-		conditions = result.RunConditions{} // none holds for the whole cluster
-	}
-	return p.lock.Hold(ctx, p.Due[0].Phase, conditions)
+	return p.lock.Hold(ctx, p.Due[0].Phase, run.Everywhere(p.steering, p.Due[0].Conditions))
 }
 
 // makeLock makes the lock that keeps other runs off the cluster, where one is
@@ -112,7 +108,7 @@ func (p *Prepared) steer(ctx context.Context) error {
 	m, c := p.Manifest, p.cluster
 	m.Steering = ""
 	member := steer.Member{
-		RunID: m.RunID, Shard: m.Shard, ID: m.RunID + "/" + RandomHex(),
+		RunID: m.RunID, ID: m.RunID + "/" + RandomHex(),
 		Note: p.req.note,
 		// Without the lock, too, what a run beside this one needs stays.
 		Peers: func(ctx context.Context) ([]string, error) { return lease.Living(ctx, c.Client(), time.Now()) },

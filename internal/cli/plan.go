@@ -52,7 +52,7 @@ github-matrix (for strategy.matrix), command (the command lines of the test
 binaries that run the plan by hand).
 
 All flags of 'run' are taken, so that the same command line can be looked at first;
-those that do not change the plan are only checked. Exit code 3 means that the
+those that change neither the plan nor what is expected of it are only checked. Exit code 3 means that the
 plan has no test.`,
 		Example: `  op-readiness plan --category Core.Network
   op-readiness plan --shards 4 -o github-matrix

@@ -184,9 +184,10 @@ func reaper(c *config.Config) *workflow {
 		On:   on{Schedule: []cron{{Cron: config.Schedule{Every: config.Duration(time.Hour)}.Resolve(c.Name + "-reap").Cron}}, Dispatch: &dispatch{}},
 	}
 	for _, cell := range slices.Concat(c.PullRequestCells(), c.ScheduledCells()) {
-		with := runsOn(c.GitHubSettingsFor(cell).RunsOn)
+		labels := c.GitHubSettingsFor(cell).RunsOn
+		with := runsOn(labels)
 		known := slices.ContainsFunc(w.Jobs, func(j value) bool { return slices.Equal(j.value.(*job).With, with) })
-		if cell.Provider == config.ProviderKwok && slices.Contains(c.GitHubSettingsFor(cell).RunsOn, selfHosted) && !known {
+		if cell.Provider == config.ProviderKwok && slices.Contains(labels, selfHosted) && !known {
 			w.Jobs = append(w.Jobs, value{fmt.Sprintf("reap-%d", len(w.Jobs)+1), &job{Uses: uses(c, "reap.yml"), With: with}})
 		}
 	}

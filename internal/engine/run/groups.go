@@ -145,11 +145,7 @@ func answered(attempts []result.TestRun, sound func(batch string) bool) bool {
 
 // runStage runs tests as those of a phase run.
 func (e *engine) runStage(ctx context.Context, phase specs.Phase, tests []*result.PlannedTest) {
-	conditions := tests[0].Conditions
-	if e.byProcess != nil {
-		conditions = result.RunConditions{} // none holds for the whole cluster
-	}
-	if !e.hold(ctx, phase, conditions) {
+	if !e.hold(ctx, phase, Everywhere(e.Steering, tests[0].Conditions)) {
 		return
 	}
 	tests = e.steered(ctx, tests)

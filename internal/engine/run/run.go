@@ -71,6 +71,15 @@ type ProcessSteering interface {
 	Disown(ctx context.Context, suiteRunID string) error
 }
 
+// Everywhere returns what of the conditions of tests holds for the whole cluster while they
+// run.
+func Everywhere(s Steering, conditions result.RunConditions) result.RunConditions {
+	if _, byProcess := s.(ProcessSteering); byProcess {
+		return result.RunConditions{}
+	}
+	return conditions
+}
+
 // Lock keeps off the cluster whoever would spoil the proof.
 type Lock interface {
 	// Hold returns when tests of the phase may run under the conditions. Who

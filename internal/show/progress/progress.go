@@ -146,11 +146,11 @@ func (r *Reporter) beat() {
 	var running []string
 	for _, batch := range slices.Sorted(maps.Keys(r.running)) {
 		t := r.running[batch]
-		line := fmt.Sprintf("%v of %s", r.now().Sub(t.since).Round(time.Second), result.Cut(t.name, 120))
+		expected := ""
 		if due := r.due[t.id]; due != nil {
-			line = fmt.Sprintf("%v (about %v) of %s", r.now().Sub(t.since).Round(time.Second), due.Duration.Round(time.Second), result.Cut(t.name, 120))
+			expected = fmt.Sprintf(" (about %v)", due.Duration.Round(time.Second))
 		}
-		running = append(running, "        "+line)
+		running = append(running, fmt.Sprintf("        %v%s of %s", r.now().Sub(t.since).Round(time.Second), expected, result.Cut(t.name, 120)))
 	}
 	r.line(fmt.Sprintf("running %d/%d, to end at about %s:\n%s", len(r.done), r.total, r.end().Format("15:04"), strings.Join(running, "\n")))
 }

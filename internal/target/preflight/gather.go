@@ -210,7 +210,7 @@ func dns(ctx context.Context, client kubernetes.Interface) (DNS, error) {
 }
 
 func steering(ctx context.Context, c *cluster.Cluster) (string, error) {
-	s, err := steer.New(ctx, c.Client(), c.Dynamic(), steer.Member{RunID: "preflight", Shard: 1})
+	s, err := steer.New(ctx, c.Client(), c.Dynamic(), steer.Member{RunID: "preflight"})
 	switch {
 	case errors.Is(err, steer.ErrNotServed):
 		return "", nil

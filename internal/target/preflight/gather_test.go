@@ -227,7 +227,7 @@ func TestOnASimulatedCluster(t *testing.T) {
 	t.Run("left-overs", func(t *testing.T) {
 		namespace(t, client, "services-4711", map[string]string{"e2e-run": "killed"})
 		namespace(t, client, "mine", nil)
-		s := must(steer.New(t.Context(), client, admin.Dynamic(), steer.Member{RunID: "killed", Shard: 1, ID: "killed-1"}))(t)
+		s := must(steer.New(t.Context(), client, admin.Dynamic(), steer.Member{RunID: "killed", ID: "killed-1"}))(t)
 		if err := s.Own(t.Context(), result.RunConditions{Steer: specs.Windows}, "another"); err != nil {
 			t.Fatal(err)
 		}

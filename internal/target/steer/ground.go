@@ -26,8 +26,6 @@ import (
 // Member is the process that steers: one shard of a run.
 type Member struct {
 	RunID string
-	// Shard is from 1.
-	Shard int
 	// ID is one that no other process ever has.
 	ID string
 	// Dead are the IDs of earlier processes of this shard.

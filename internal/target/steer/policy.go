@@ -76,11 +76,7 @@ func anyContainer(condition string) string {
 }
 
 // policy is the MutatingAdmissionPolicy for the processes with those ids.
-func (s *Policy) policy(conditions result.RunConditions, m mark, suiteRunIDs []string) *unstructured.Unstructured {
-	var runs []any
-	for _, id := range suiteRunIDs {
-		runs = append(runs, id)
-	}
+func (s *Policy) policy(conditions result.RunConditions, m mark, suiteRunIDs []any) *unstructured.Unstructured {
 	subject := "true"
 	if conditions.SteerPods != "" {
 		subject = fmt.Sprintf(`(has(object.metadata.name) ? object.metadata.name : has(object.metadata.generateName) ? object.metadata.generateName : "").matches(%s)`,
@@ -114,7 +110,7 @@ func (s *Policy) policy(conditions result.RunConditions, m mark, suiteRunIDs []s
 		"reinvocationPolicy": "IfNeeded",
 		"matchConstraints": map[string]any{
 			"namespaceSelector": map[string]any{
-				"matchExpressions": []any{map[string]any{"key": runLabel, "operator": "In", "values": runs}},
+				"matchExpressions": []any{map[string]any{"key": runLabel, "operator": "In", "values": suiteRunIDs}},
 			},
 			"resourceRules": []any{map[string]any{
 				"apiGroups":   []any{""},

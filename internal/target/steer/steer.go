@@ -116,7 +116,7 @@ func (s *Policy) Apply(ctx context.Context, conditions result.RunConditions) err
 			return fmt.Errorf("runtime class %s, which pods are to get: %w", class, err)
 		}
 	}
-	return s.create(ctx, conditions, s.mark(conditions), "nobody", metav1.DryRunAll)
+	return s.create(ctx, conditions, s.mark(conditions), []any{"nobody"}, metav1.DryRunAll)
 }
 
 // idle reports whether no pod would be changed.
@@ -145,7 +145,7 @@ func (s *Policy) Own(ctx context.Context, conditions result.RunConditions, suite
 	if err != nil {
 		return err
 	}
-	if err := s.create(ctx, conditions, m, suiteRunID); err != nil {
+	if err := s.create(ctx, conditions, m, []any{suiteRunID, asks.Labels[runLabel]}); err != nil {
 		return err
 	}
 	if err := s.awaitToken(ctx, asks.Name, m.Token); err != nil {
@@ -206,16 +206,12 @@ func (s *Policy) Remove(ctx context.Context) error {
 	return s.ground.Remove(ctx)
 }
 
-// create makes the policy for a process, and its binding.
-func (s *Policy) create(ctx context.Context, conditions result.RunConditions, m mark, suiteRunID string, dryRun ...string) error {
-	runs := []string{suiteRunID}
-	if s.asks != nil {
-		runs = append(runs, s.asks.Labels[runLabel])
-	}
+// create makes the policy for processes with those ids, and its binding.
+func (s *Policy) create(ctx context.Context, conditions result.RunConditions, m mark, suiteRunIDs []any, dryRun ...string) error {
 	for _, made := range []struct {
 		resource string
 		object   *unstructured.Unstructured
-	}{{policies, s.policy(conditions, m, runs)}, {bindings, s.binding(m)}} {
+	}{{policies, s.policy(conditions, m, suiteRunIDs)}, {bindings, s.binding(m)}} {
 		err := cluster.Persist(ctx, func(ctx context.Context) error {
 			_, err := s.resource(made.resource).Create(ctx, made.object, metav1.CreateOptions{DryRun: dryRun})
 			return err

@@ -73,7 +73,7 @@ func own(t *testing.T, client kubernetes.Interface, s *steer.Policy, conditions 
 
 // member is a process of a run, alone in it.
 func member(runID string, shard int) steer.Member {
-	return steer.Member{RunID: runID, Shard: shard, ID: fmt.Sprintf("%s-%d", runID, shard)}
+	return steer.Member{RunID: runID, ID: fmt.Sprintf("%s-%d", runID, shard)}
 }
 
 // admitted returns the pod as the API server would take it.

@@ -25,12 +25,13 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"os/signal"
 	"path/filepath"
 	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
+
+	"github.com/windows-op-readiness/windows-op-readiness/test/bench/target"
 
 	"golang.org/x/sync/errgroup"
 
@@ -65,20 +66,7 @@ var verified = []string{"best effort scope using scope-selectors.", "best effort
 // conditions are those that the tests run under.
 var conditions = []string{"", "steer: windows", "steer: linux"}
 
-var errMissed = errors.New("a target is missed")
-
-func main() {
-	ctx, cancel := signal.NotifyContext(context.Background(), os.Interrupt)
-	err := run(ctx)
-	cancel()
-	switch {
-	case errors.Is(err, errMissed):
-		os.Exit(1)
-	case err != nil:
-		fmt.Fprintln(os.Stderr, "bench:", err)
-		os.Exit(2)
-	}
-}
+func main() { target.Main(run) }
 
 // bed is what the runs share.
 type bed struct{ dir, binary, kubeconfig, specs string }
@@ -244,7 +232,7 @@ func (b *bed) measure(ctx context.Context) error {
 		return err
 	}
 	if missed {
-		return errMissed
+		return target.ErrMissed
 	}
 	return nil
 }

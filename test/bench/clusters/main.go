@@ -15,12 +15,13 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
+
+	"github.com/windows-op-readiness/windows-op-readiness/test/bench/target"
 
 	"sigs.k8s.io/kind/pkg/cluster"
 	"sigs.k8s.io/kind/pkg/log"
@@ -44,20 +45,7 @@ var sizes = []struct {
 	{500, 500, time.Minute},
 }
 
-var errMissed = errors.New("a target is missed")
-
-func main() {
-	ctx, cancel := signal.NotifyContext(context.Background(), os.Interrupt)
-	err := run(ctx)
-	cancel()
-	switch {
-	case errors.Is(err, errMissed):
-		os.Exit(1)
-	case err != nil:
-		fmt.Fprintln(os.Stderr, "bench:", err)
-		os.Exit(2)
-	}
-}
+func main() { target.Main(run) }
 
 func run(ctx context.Context) (err error) {
 	cache, err := binaries.DefaultDir(os.Getenv)
@@ -108,7 +96,7 @@ func run(ctx context.Context) (err error) {
 		return err
 	}
 	if missed {
-		return errMissed
+		return target.ErrMissed
 	}
 	return nil
 }

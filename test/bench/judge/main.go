@@ -26,6 +26,8 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/windows-op-readiness/windows-op-readiness/test/bench/target"
+
 	"github.com/windows-op-readiness/windows-op-readiness/internal/engine/plan"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/outcome/result"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/outcome/verdict"
@@ -42,17 +44,7 @@ const (
 	want = 10 * time.Second
 )
 
-var errMissed = errors.New("a target is missed")
-
-func main() {
-	switch err := run(); {
-	case errors.Is(err, errMissed):
-		os.Exit(1)
-	case err != nil:
-		fmt.Fprintln(os.Stderr, "bench:", err)
-		os.Exit(2)
-	}
-}
+func main() { target.Exit(run()) }
 
 func run() error {
 	dir, err := os.MkdirTemp("", "bench-judge-")
@@ -83,7 +75,7 @@ func run() error {
 		}
 		word := "PASS"
 		if m.read+m.judged > want {
-			word, missed = "FAIL", errMissed
+			word, missed = "FAIL", target.ErrMissed
 		}
 		fmt.Fprintf(w, "%d pods, %s\t%.0f MB\t%.1f s\t%.1f s\t%.1f s\t< %.0f s\t%s\n",
 			pods, where, float64(m.size)/1e6, m.read.Seconds(), m.judged.Seconds(), (m.read + m.judged).Seconds(), want.Seconds(), word)

@@ -14,7 +14,6 @@ package main
 
 import (
 	"encoding/json"
-	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -27,6 +26,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/windows-op-readiness/windows-op-readiness/test/bench/target"
+
 	"github.com/fsouza/fake-gcs-server/fakestorage"
 
 	"github.com/windows-op-readiness/windows-op-readiness/internal/outcome/junit"
@@ -36,20 +37,12 @@ import (
 // want is the longest that a preview may take, wherever the builds are.
 const want = 10 * time.Second
 
-var errMissed = errors.New("a target is missed")
-
 func main() {
 	builds := flag.Int("builds", 200, "how many builds (the target is stated for 200)")
 	rows := flag.Int("rows", 300, "how many rows (the target is stated for 300)")
 	rounds := flag.Int("rounds", 3, "how often to measure; the best counts")
 	flag.Parse()
-	switch err := run(*builds, *rows, max(1, *rounds), os.Stdout, os.Stderr); {
-	case errors.Is(err, errMissed):
-		os.Exit(1)
-	case err != nil:
-		fmt.Fprintln(os.Stderr, "bench:", err)
-		os.Exit(2)
-	}
+	target.Exit(run(*builds, *rows, max(1, *rounds), os.Stdout, os.Stderr))
 }
 
 func run(builds, rows, rounds int, out, narration io.Writer) error {
@@ -103,7 +96,7 @@ func run(builds, rows, rounds int, out, narration io.Writer) error {
 	}
 	if missed {
 		fmt.Fprintln(out, "MISSED")
-		return errMissed
+		return target.ErrMissed
 	}
 	return nil
 }

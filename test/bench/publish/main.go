@@ -34,6 +34,8 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/windows-op-readiness/windows-op-readiness/test/bench/target"
+
 	"cloud.google.com/go/storage"
 	"github.com/fsouza/fake-gcs-server/fakestorage"
 	"google.golang.org/api/iterator"
@@ -63,8 +65,6 @@ const (
 // categories times shards are 50 JUnit files.
 var categories = []specs.Category{specs.CoreNetwork, specs.CoreStorage, specs.CoreScheduling, specs.CoreConcurrent, specs.ExtendWorker}
 
-var errMissed = errors.New("a target is missed")
-
 func main() {
 	rounds := flag.Int("rounds", 3, "how often to measure; the best of each counts")
 	emulate := flag.Bool("emulate", false, "be the emulator, and print its URL")
@@ -77,13 +77,7 @@ func main() {
 		}
 		return
 	}
-	switch err := run(max(1, *rounds), *size, os.Stdout, os.Stderr); {
-	case errors.Is(err, errMissed):
-		os.Exit(1)
-	case err != nil:
-		fmt.Fprintln(os.Stderr, "bench:", err)
-		os.Exit(2)
-	}
+	target.Exit(run(max(1, *rounds), *size, os.Stdout, os.Stderr))
 }
 
 func run(rounds, size int, out, narration io.Writer) error {
@@ -132,7 +126,7 @@ func run(rounds, size int, out, narration io.Writer) error {
 	fmt.Fprintf(out, "  peak memory, logs of %4d KiB %6.1f MiB\n", size*10>>10, float64(peaks[1])/(1<<20))
 	fmt.Fprintf(out, "  growth                        %6.2f   (target at most %.1f)\n", growth, wantGrowth)
 	if ratio < wantRatio || growth > wantGrowth {
-		return errMissed
+		return target.ErrMissed
 	}
 	return nil
 }

@@ -22,6 +22,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/windows-op-readiness/windows-op-readiness/test/bench/target"
+
 	"github.com/windows-op-readiness/windows-op-readiness/internal/redact"
 )
 
@@ -33,17 +35,7 @@ const (
 	secret = "hunter2-of-the-bench"
 )
 
-var errMissed = errors.New("a target is missed")
-
-func main() {
-	switch err := run(os.Stdout); {
-	case errors.Is(err, errMissed):
-		os.Exit(1)
-	case err != nil:
-		fmt.Fprintln(os.Stderr, "bench:", err)
-		os.Exit(2)
-	}
-}
+func main() { target.Exit(run(os.Stdout)) }
 
 func run(out io.Writer) error {
 	log := makeLog()
@@ -75,7 +67,7 @@ func run(out io.Writer) error {
 	fmt.Fprintf(out, "redacting a log of %d MB: %.2f s, %.2f times as long as gzip (target: at most %.1f)\n", len(log)>>20, ours.Seconds(), ratio, want)
 	if ratio > want {
 		fmt.Fprintln(out, "MISSED")
-		return errMissed
+		return target.ErrMissed
 	}
 	return nil
 }

@@ -27,12 +27,13 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"os/signal"
 	"path/filepath"
 	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
+
+	"github.com/windows-op-readiness/windows-op-readiness/test/bench/target"
 
 	"github.com/windows-op-readiness/windows-op-readiness/internal/engine/binaries"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/target/provider"
@@ -46,22 +47,7 @@ const (
 	wantHelp   = 50 * time.Millisecond // more than an empty program, less than this
 )
 
-var errMissed = errors.New("a target is missed")
-
-func main() { os.Exit(code()) }
-
-func code() int {
-	ctx, cancel := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer cancel()
-	switch err := run(ctx); {
-	case errors.Is(err, errMissed):
-		return 1
-	case err != nil:
-		fmt.Fprintln(os.Stderr, "bench:", err)
-		return 2
-	}
-	return 0
-}
+func main() { target.Main(run) }
 
 // bench is what the measurements share.
 type bench struct {
@@ -197,7 +183,7 @@ func print(rows []row) error {
 		return err
 	}
 	if missed {
-		return errMissed
+		return target.ErrMissed
 	}
 	return nil
 }

@@ -16,13 +16,14 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"os"
 	"slices"
 	"text/tabwriter"
 	"time"
+
+	"github.com/windows-op-readiness/windows-op-readiness/test/bench/target"
 
 	"github.com/windows-op-readiness/windows-op-readiness/internal/engine/e2e"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/engine/plan"
@@ -42,17 +43,7 @@ const (
 	fewest, most = 2, 16
 )
 
-var errMissed = errors.New("a target is missed")
-
-func main() {
-	switch err := run(os.Stdout); {
-	case errors.Is(err, errMissed):
-		os.Exit(1)
-	case err != nil:
-		fmt.Fprintln(os.Stderr, "bench:", err)
-		os.Exit(2)
-	}
-}
+func main() { target.Exit(run(os.Stdout)) }
 
 func run(w io.Writer) error {
 	missed := false
@@ -72,7 +63,7 @@ func run(w io.Writer) error {
 		return err
 	}
 	if missed || late {
-		return errMissed
+		return target.ErrMissed
 	}
 	return nil
 }

@@ -17,9 +17,10 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/signal"
 	"text/tabwriter"
 	"time"
+
+	"github.com/windows-op-readiness/windows-op-readiness/test/bench/target"
 
 	"github.com/windows-op-readiness/windows-op-readiness/internal/engine/binaries"
 	"github.com/windows-op-readiness/windows-op-readiness/internal/engine/e2e"
@@ -31,20 +32,7 @@ const (
 	want = 10.0
 )
 
-var errMissed = errors.New("a target is missed")
-
-func main() {
-	ctx, cancel := signal.NotifyContext(context.Background(), os.Interrupt)
-	err := run(ctx)
-	cancel()
-	switch {
-	case errors.Is(err, errMissed):
-		os.Exit(1)
-	case err != nil:
-		fmt.Fprintln(os.Stderr, "bench:", err)
-		os.Exit(2)
-	}
-}
+func main() { target.Main(run) }
 
 // asked is what a binary is asked for; without a target it is for the eye.
 type asked struct {
@@ -90,14 +78,14 @@ func run(ctx context.Context) error {
 			}
 		}
 		ratio := slow.Seconds() / fast.Seconds()
-		target, word := "", ""
+		asks, word := "", ""
 		if q.target {
-			target, word = fmt.Sprintf("at least %.0f", want), "PASS"
+			asks, word = fmt.Sprintf("at least %.0f", want), "PASS"
 			if ratio < want {
-				word, missed = "FAIL", errMissed
+				word, missed = "FAIL", target.ErrMissed
 			}
 		}
-		fmt.Fprintf(w, "%s\t%.3f s\t%.3f s\t%.1f\t%s\t%s\n", q.what, slow.Seconds(), fast.Seconds(), ratio, target, word)
+		fmt.Fprintf(w, "%s\t%.3f s\t%.3f s\t%.1f\t%s\t%s\n", q.what, slow.Seconds(), fast.Seconds(), ratio, asks, word)
 	}
 	return errors.Join(w.Flush(), missed)
 }
